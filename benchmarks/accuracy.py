@@ -1,12 +1,12 @@
 """Replay captures and a grid of simulated clusters, score each report against its truth, print tables.
 
     python -m benchmarks.accuracy [DIR...] [--grid SEED:COUNT]... [--scale NAME]... [--degraded SHARE] [--baseline]
-        [--degrade WAY] [--floor NAME=NUMBER]... [--keep DIR] [--explain]
+        [--degrade WAY] [--healthy] [--floor NAME=NUMBER]... [--keep DIR] [--explain]
 
 A capture is a folder with a truth.json beside *.pcap(.gz) files or one flow dump; its topology.json is used if there is one.
 A grid's cases are drawn by benchmarks.grid; faults that stretched no step are hidden: left out unless they were found. Cases as
-an imperfect collection gives them are pooled apart; `--degrade` degrades captures (benchmarks.degraded). `--baseline` scores
-the paper's method on the same flows.
+an imperfect collection gives them are pooled apart; `--degrade` degrades captures (benchmarks.degraded). With `--healthy`,
+nothing is wrong in them. `--baseline` scores the paper's method on the same flows.
 
 Below the table of runs: one by origin (benchmarks.origins), one of how often a confidence was right (benchmarks.reliability),
 risk–coverage curves of the layouts, and one of all faults by how much they cost, hidden ones too (benchmarks.fault_strength).
@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks import degraded, fault_strength, grid, llmprism_baseline, origins, reliability
+from benchmarks.live_cases import well
 from benchmarks.score import Counts, compare, loud, true_findings
 from collectors.columns.record import Flows, Transits
 from collectors.memory.allocator import keep_freed, reduce_collections
@@ -223,6 +224,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--scale", action="append", choices=list(grid.SCALES), help="sizes of the grid's clusters")
     parser.add_argument("--degraded", type=float, default=0.0, metavar="SHARE", help="of the grid's cases")
     parser.add_argument("--degrade", choices=list(degraded.WAYS), default="none", help="degrade the captures")
+    parser.add_argument("--healthy", action="store_true", help="cases of the grid without their faults")
     parser.add_argument("--baseline", action="store_true", help="score the paper's method beside")
     parser.add_argument(
         "--floor", action="append", default=[], type=_floor, metavar="NAME=NUMBER", help="in place of a default"
@@ -237,7 +239,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     todo = [of_folder(folder, f"{folder.parent.name}/{folder.name}", asked.degrade) for folder in found]
     for seed, count in asked.grid:
         drawn = grid.cases(seed, count, scales=tuple(asked.scale or ("small", "medium")), degraded=asked.degraded)
-        todo += [of_case(case) for case in drawn]
+        todo += [of_case(well(case) if asked.healthy else case) for case in drawn]
     if not todo:
         print("no capture with a truth.json there", file=sys.stderr)
         return 2

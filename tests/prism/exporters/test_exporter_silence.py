@@ -89,6 +89,16 @@ def test_one_that_stays_away_is_reported_all_the_time(across):
     assert notices(told[-1:], "leaf0")
 
 
+def test_of_a_job_that_evaluates_on_two_leaves_the_later_one_is_not_missed():
+    flows, _ = run(replace(LEAF, hosts_per_leaf=2), replace(STEP, evaluate_every=14, evaluate_s=4.0))
+    watch, told = played(flows)
+    order = np.argsort(flows.end_ns)
+    resumed = order[np.argmax(np.diff(flows.end_ns[order])) + 1]
+    again = flows.take(order[: np.flatnonzero(order == resumed)[0] + 1])
+    assert any(board.jobs for board in told)
+    assert list(find_silent(again, watch.jobs, {})) == []
+
+
 def beside():
     """A job on a leaf of its own, and one elsewhere."""
     other = replace(STEP, name="B", first_host=4, begin_s=0.2, forward_ms=33)  # without a topology twins in step are one job
