@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from collectors.columns.record import SYN
+from collectors.columns.record import SYN, Mask
 from prism.diagnosis import constants as c
 from prism.diagnosis.stops.due_operations import Stop, broken, near, own_steps, progress, usual_steps
 from prism.findings.message_values import duration
@@ -52,9 +52,10 @@ def crash(view: View, *, patience: float = 1.0) -> list[Finding]:
         if back or survived or _interrupted(view, left, moved, before):
             # a step that ends leaves all ranks alike, and nobody sends after it
             alone = _alone(left)
-            cut = bool(np.ptp(moved) > (c.SLACK if alone else g.NEAR) or _several(moved - before))
-            sure = back or survived or cut or (alone and not _rests(view, near(calm, step), moved))
-            out.append(_finding(view, left, int(since.min()), float(np.mean(moved)), sure=sure))
+            shown = moved[_sends(view)]
+            cut = bool(np.ptp(shown) > (c.SLACK if alone else g.NEAR) or _several(moved - before))
+            sure = back or survived or cut or (alone and not _rests(view, near(calm, step), shown))
+            out.append(_finding(view, left, int(since.min()), float(np.mean(shown)), sure=sure))
     return out
 
 
@@ -68,13 +69,18 @@ def _interrupted(view: View, left: Left, moved: Floats, before: Floats) -> bool:
     begun, own = moved > c.SLACK, view.codes == left.who
     if not (begun & (moved < 1 - c.RARE)).any() or not own.any() or before[own][0] >= 1 - c.RARE:
         return False
-    sends = np.isin(view.codes, [src for src, _ in view.edges])  # the others never show that they have begun
+    sends = _sends(view)
     begun, before = begun[sends], before[sends]
     if begun.all() or (left.gone and _several(np.where(before <= c.SLACK, moved[sends], 0.0))):
         return True
     whole = view.volumes.sum(axis=0)[1:-1]
     steady = whole.max(initial=0.0) <= (1 + c.RARE) * np.median(whole)
     return bool(2 * np.count_nonzero(begun) > len(begun) and _alone(left) and steady)
+
+
+def _sends(view: View) -> Mask:
+    """Select the ranks that send, bool[ranks]: the others never show that they have begun a step, or how much of it is over."""
+    return np.isin(view.codes, [src for src, _ in view.edges])
 
 
 class Left(NamedTuple):
