@@ -195,7 +195,7 @@ def _payload(flows: Flows, one: Followed) -> Mask:
 
 
 def _steps_since(flows: Flows, one: Followed, since_ns: int) -> float:
-    """Count the steps that a job has continued since a time; of a pause, as after an evaluation, no more than one step counts."""
+    """Count the steps that a job has continued since a time; a pause, such as an evaluation, counts as one step at most."""
     ends = np.sort(flows.end_ns[_payload(flows, one) & (flows.end_ns > since_ns)])
     step = max(one.step_ns, 1.0)
     return float(np.minimum(np.diff(ends, prepend=since_ns), step).sum() / step)

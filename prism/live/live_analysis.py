@@ -12,15 +12,16 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
+from itertools import chain
 
 from collectors.columns.record import Flows, Transits
 from prism.exporters import exporter_silence
 from prism.exporters.exporter_silence import ExporterReception as Reception
-from prism.findings.same_finding import is_claim
 from prism.inventory.bookings import Booking
 from prism.inventory.operator_hints import Hints
 from prism.jobs import recognize
 from prism.live._live_bookings import named, with_seen
+from prism.live._window_schedule import can_wait, window_is_due
 from prism.model import Diagnosis, Finding, Job, Source
 from prism.topology import Topology
 from prism.tracking import case_tracking, job_tracking, outages
@@ -28,9 +29,9 @@ from prism.tracking.board import Board, Boards, Gap, JobStatus, Window
 from prism.tracking.case_tracking import NO_STEPS, JobProgress, TrackedFinding
 from prism.tracking.collection_gaps import CollectionGap
 from prism.tracking.flow_sources import Memory, Records
-from prism.tracking.job_liveness import aged, collection_silence, needs_window, step_is_due
+from prism.tracking.job_liveness import aged, collection_silence
 from prism.tracking.job_tracking import KNOWN_S, Followed, RecordRange, active_jobs, unknown
-from prism.tracking.record_windows import NO_FLOWS, SECOND, Delays, RecordWindow, hop_ns, rest_ns, trimmed
+from prism.tracking.record_windows import NO_FLOWS, SECOND, Delays, RecordWindow, trimmed
 from prism.tracking.step_numbers import known as numbered
 from prism.tracking.substeps import supported
 from prism.tracking.timeline_stitching import job_ends
@@ -72,7 +73,7 @@ class Watch:
         self._windows, self._inbox = deque[Window](maxlen=windows), deque[tuple[Flows | Transits, int]]()
         self._taking = threading.Lock()
         self._looked = self._until = self._late = self._late_in_all = self._records = self._first = self._search_from = 0
-        self._unexplained: tuple[str, ...] = ()
+        self._unexplained, self._notes = tuple[str, ...](), dict[str, Sequence[str]]()
         self.known, self.unheard = Board(), False  # state before a restart; whether records have stopped arriving
         self.quiet: dict[str, exporter_silence.SilentExporter] = {}  # exporters that stopped sending while others continue
         self._heard, self._told_of = dict[str, Reception](), dict[str, Reception]()
@@ -153,19 +154,9 @@ class Watch:
         return job_tracking.past(jobs, until_ns, self._search, self._most)
 
     def due(self, clock_ns: int) -> bool:
-        """Check whether a window should end now: enough time (less if a problem is suspected) or a new step end has passed."""
-        if not self._first:
-            return False
-        mark, until = self.watermark(clock_ns), self._until or self._first
-        running = [one for one in self.jobs if one.trusted and one.state == "running"]
-        steps = [one.step_ns for one in running]
-        if mark >= until + hop_ns(steps):
-            return True
-        known = {t.case.finding.job for t in self.tracked if t.told and t.case.state == "open" and is_claim(t.case.finding)}
-        awaited = any(map(case_tracking.awaits_confirmation, self.tracked))
-        if awaited or any(needs_window(one, mark) for one in running if one.id not in known):
-            return mark >= until + hop_ns(steps, urgent=True) // (4 if awaited else 1)
-        return mark >= until + rest_ns(steps) and any(step_is_due(one, until, mark) for one in running)
+        """Check whether a window should end now; see `window_is_due`."""
+        until = self._until or self._first
+        return bool(self._first) and window_is_due(self.jobs, self.tracked, until, self.watermark(clock_ns))
 
     def watermark(self, clock_ns: int) -> int:
         """Time up to which nearly all records have arrived, ns."""
@@ -205,11 +196,14 @@ class Watch:
         messages += [*map(str, self.quiet.values()), *exporter_silence.loss_notes(self._told_of, self._heard)]
         self._told_of = self._heard
         jobs, progress, findings = [], dict[str, JobProgress](), list[Finding]()
-        held = {*held, *(one.id for one in self.jobs if not last and one.can_wait(now_ns, self._search, self._most))}
+        notes = dict[str, Sequence[str]]()  # by job
+        if not (last or again):
+            held = {*held, *can_wait(self.jobs, self.tracked, now_ns, self._search, self._most)}
         glances = [None if one.id in held or one.state == "ended" else self._glance(one, now_ns) for one in self.jobs]
         for one, glance, diagnosis in zip(self.jobs, glances, diagnose_windows(self._executor, glances), strict=True):
             if one.id in held:
                 jobs.append(one)
+                notes[one.id] = self._notes.get(one.id, ())
                 continue
             seen = self._seen(one, glance, diagnosis, last) if glance else self._aged(one, now_ns)
             jobs.append(seen)
@@ -217,7 +211,7 @@ class Watch:
                 continue
             known_ns = seen.met_ns + int(KNOWN_S * SECOND)
             if glance is not None and diagnosis is not None and seen.trusted:
-                messages += diagnosis.unexplained
+                notes[one.id] = diagnosis.unexplained
                 lost = {name: self._heard[name] for name in self._by[one.id] if name in self._heard}
                 ends = job_ends(diagnosis.jobs[0].timeline) if diagnosis.jobs else NO_STEPS
                 known = self._gap.outside_gap(supported(diagnosis.findings, ends, known_ns), one.step_ns)
@@ -234,7 +228,8 @@ class Watch:
         tracked = with_usual(tracked, job_tracking.analysed(self.jobs))
         tracked = case_tracking.with_unconfirmed(self.tracked, tracked) if again else tracked
         self.tracked = case_tracking.bounded(tracked, closed=self._closed)
-        self._unexplained = tuple(dict.fromkeys(messages))
+        self._notes = notes
+        self._unexplained = tuple(dict.fromkeys([*messages, *chain.from_iterable(notes.values())]))
         since, self._until = self._until, now_ns
         if now_ns > since:
             window = Window(since or self._first, now_ns, len(self.recent), self._late, time.perf_counter() - began)

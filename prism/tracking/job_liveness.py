@@ -11,7 +11,7 @@ import numpy as np
 from collectors.columns.record import Flows
 from prism.model import Job
 from prism.tracking.job_tracking import AGREE, Followed
-from prism.tracking.record_windows import SECOND
+from prism.tracking.record_windows import SECOND, hop_ns
 from prism.tracking.substeps import completed
 from prism.tracking.timeline_stitching import job_ends
 
@@ -74,6 +74,15 @@ def needs_window(followed: Followed, now_ns: int, *, silent: tuple[float, float]
         return False
     ends = completed(ends, step, followed.talked_ns, late=slow)
     return slow <= (now_ns - int(ends[-1])) / step <= silent[1] or bool(np.diff(ends[-3:]).max() >= slow * step)
+
+
+def nothing_new(followed: Followed, now_ns: int) -> bool:
+    """Check whether a running job can wait for its next window: no step is due since its last one, and the time that is usual
+    between two has not passed. Jobs of other steps may be due more often.
+    """
+    settled = followed.trusted and followed.state == "running" and not followed.doubted_ns
+    soon = now_ns - followed.looked_ns < hop_ns([followed.step_ns])
+    return settled and soon and not step_is_due(followed, followed.looked_ns, now_ns)
 
 
 def step_is_due(followed: Followed, since_ns: int, now_ns: int, *, settled: float = 0.05) -> bool:
