@@ -55,30 +55,34 @@ def lockstep_of(communicators: Sequence[Communicator], hosts: Sequence[int], ste
     for (host, _, _), own in sent.items():
         if len(own) > 1 and host in examined:
             times = {member: np.sort(np.concatenate([s.start for s in streams])) for member, streams in sorted(own.items())}
-            for a, b in combinations(list(times)[: c.TWINS_TRIED], 2):
-                if len(times[a]) == len(times[b]):
-                    offset, jitter, together = _apart(times[a], times[b], steps)
+            pairs = list(combinations(list(times)[: c.TWINS_TRIED], 2))
+            for number in sorted({len(times[a]) for a, b in pairs if len(times[a]) == len(times[b])}):
+                alike = [(a, b) for a, b in pairs if len(times[a]) == len(times[b]) == number]
+                apart = _apart(np.array([times[b] - times[a] for a, b in alike]), steps)
+                for (a, b), (offset, jitter, together) in zip(alike, apart.tolist(), strict=True):
                     octets = sum(s.volume for s in own[a])
                     far, deviating, joined, moved = furthest.get((a, b), (0.0, 0.0, 0.0, 0.0))
                     most = max((far, deviating), (offset, jitter))
                     furthest[a, b] = *most, joined + octets * together, moved + octets
-    pairs = np.array(list(furthest), np.int64).reshape(-1, 2)
-    apart = np.array(list(furthest.values()), np.float64).reshape(-1, 4)
-    return Lockstep(pairs[:, 0], pairs[:, 1], apart[:, 0], apart[:, 1], apart[:, 2] / apart[:, 3])
+    pair = np.array(list(furthest), np.int64).reshape(-1, 2)
+    most_apart = np.array(list(furthest.values()), np.float64).reshape(-1, 4)
+    return Lockstep(pair[:, 0], pair[:, 1], most_apart[:, 0], most_apart[:, 1], most_apart[:, 2] / most_apart[:, 3])
 
 
 def _some(values: list[Value], limit: int) -> list[Value]:
     return values[:: max(1, -(-len(values) // limit))]
 
 
-def _apart(a: Floats, b: Floats, steps: Steps) -> tuple[float, float, float]:
-    per_step = max(1, round(len(a) / steps.count))
-    if abs(np.log(len(a) / steps.count / per_step)) > c.EQUAL_VOLUME:  # not the same number in each step
+def _apart(offset: Floats, steps: Steps) -> Floats:
+    """Return offset, jitter and `together` of pairs, from the offsets of their messages, ns, float64[pairs, messages]."""
+    pairs, number = offset.shape
+    per_step = max(1, round(number / steps.count))
+    if abs(np.log(number / steps.count / per_step)) > c.EQUAL_VOLUME:  # not the same number in each step
         per_step = 1
-    offset = b - a
-    table = offset[: len(a) // per_step * per_step].reshape(-1, per_step)
-    parts = min(len(table), c.PARTS_OF_LIFE)
-    middle = np.median(table[: len(table) // parts * parts].reshape(parts, -1, per_step), axis=1)
-    least = float(np.sqrt((middle**2).mean(axis=1)).min())
-    jitter = float(np.median(np.abs(table - np.median(table, axis=0)), axis=0).mean())
-    return least / steps.period, jitter / steps.period, float(np.mean(np.abs(offset) <= c.FINEST * steps.period))
+    table = offset[:, : number // per_step * per_step].reshape(pairs, -1, per_step)
+    parts = min(table.shape[1], c.PARTS_OF_LIFE)
+    whole = table[:, : table.shape[1] // parts * parts].reshape(pairs, parts, -1, per_step)
+    least = np.sqrt((np.median(whole, axis=2) ** 2).mean(axis=2)).min(axis=1)
+    jitter = np.median(np.abs(table - np.median(table, axis=1, keepdims=True)), axis=1).mean(axis=1)
+    together = np.mean(np.abs(offset) <= c.FINEST * steps.period, axis=1)
+    return np.stack([least / steps.period, jitter / steps.period, together], axis=1)
