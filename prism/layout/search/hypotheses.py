@@ -25,24 +25,38 @@ from prism.layout.search.placement import Placing, cuts, in_order, place, scatte
 from prism.layout.search.problem import Problem
 
 
-def hypotheses(problem: Problem, hopeless: float = c.HOPELESS) -> Iterator[Hypothesis]:
-    """Yield hypotheses: each division of the hosts, each likely assignment of the families.
+def hypotheses(problem: Problem, hopeless: float = c.HOPELESS) -> list[Hypothesis]:
+    """Return hypotheses: each division of the hosts, each likely assignment of the families.
 
-    Those whose score is lower than that of the best one before them by `hopeless` or more are left out.
+    Those whose score is lower than that of the best one so far by `hopeless` or more are left out. So that these are many, the
+    likeliest assignment of each division comes first, then the others of the division that fits best, and so on.
     """
-    best = -np.inf
-    likely = _assignments(problem.families, problem)
+    likely, divisions = _assignments(problem.families, problem), []
     for placing in _placings(problem):
         found = problem.through(placing)
-        for kinds, fits in likely if found is problem.families else _assignments(found, problem):
-            if c.WEIGHTS["fit"] * fits + usual(kinds) < best - hopeless:
-                continue
-            for within in (False, True)[: 1 + (placing.cut[1] > 1 and bool({"cp", "ep"} & set(kinds)))]:
-                scored = Scored(problem, placing, found, kinds, fits, within)
-                one = scored.hypothesis(best - hopeless)
+        own = likely if found is problem.families else _assignments(found, problem)
+        divisions.append((placing, found, [(kinds, fits, c.WEIGHTS["fit"] * fits + usual(kinds)) for kinds, fits in own]))
+    best = [-np.inf] * len(divisions)
+    out: dict[tuple[int, int, bool], Hypothesis] = {}
+
+    def add(division: int, number: int) -> None:
+        placing, found, own = divisions[division]
+        kinds, fits, most = own[number]
+        for within in (False, True)[: 1 + (placing.cut[1] > 1 and bool({"cp", "ep"} & set(kinds)))]:
+            if most >= (least := max(best) - hopeless):
+                one = Scored(problem, placing, found, kinds, fits, within).hypothesis(least)
                 if one is not None:
-                    best = max(best, one.score)
-                    yield one
+                    out[division, number, within] = one
+                    best[division] = max(best[division], one.score)
+
+    orders = [sorted(range(len(own)), key=[-most for _, _, most in own].__getitem__) for _, _, own in divisions]
+    for division, order in enumerate(orders):
+        for number in order[:1]:
+            add(division, number)
+    for division in sorted(range(len(divisions)), key=lambda i: -best[i]):
+        for number in orders[division][1:]:
+            add(division, number)
+    return [out[place] for place in sorted(out)]
 
 
 def _placings(problem: Problem) -> Iterator[Placing]:
