@@ -77,12 +77,12 @@ def needs_window(followed: Followed, now_ns: int, *, silent: tuple[float, float]
 
 
 def nothing_new(followed: Followed, now_ns: int) -> bool:
-    """Check whether a running job can wait for its next window: no step is due since its last one, and the time that is usual
-    between two has not passed. Jobs of other steps may be due more often.
+    """Check whether a job can wait for its next window: no step is due since its last one, and the time that is usual between
+    two has not passed. Jobs of other steps may be due more often. A silent job has no steps.
     """
-    settled = followed.trusted and followed.state == "running" and not followed.doubted_ns
     soon = now_ns - followed.looked_ns < hop_ns([followed.step_ns])
-    return settled and soon and not step_is_due(followed, followed.looked_ns, now_ns)
+    due = followed.state == "running" and step_is_due(followed, followed.looked_ns, now_ns)
+    return followed.trusted and not followed.doubted_ns and soon and not due
 
 
 def step_is_due(followed: Followed, since_ns: int, now_ns: int, *, settled: float = 0.05) -> bool:
