@@ -234,7 +234,7 @@ def tracked_json(entry: TrackedFinding) -> dict[str, Any]:
     case = {name: value for name, value in asdict(replace(entry.case, finding=None)).items() if name != "finding"}  # type: ignore[arg-type]
     rest = {
         name: getattr(entry, name)
-        for name in ("doubt", "active_ns", "told", "missed", "windows", "usual_ns", "first_ns", "seen_ns")
+        for name in ("doubt", "active_ns", "told", "missed", "windows", "usual_ns", "first_ns", "seen_ns", "again")
     }
     finding = {name: value for name, value in finding_json(entry.case.finding).items() if name != "title"}
     return {"case": case, "finding": finding, **rest}

@@ -57,6 +57,7 @@ class TrackedFinding:
 
     `active_ns`: time up to which it continued. `missed`: windows without it since. `windows`: windows with it. `usual_ns`: step
     before it began, 0 if unknown. `first_ns`: `active_ns` in its first window. `seen_ns`: time up to which its windows agree.
+    `again`: windows in a row that show it once more after it was closed.
     """
 
     case: Case
@@ -68,6 +69,7 @@ class TrackedFinding:
     usual_ns: float = 0.0
     first_ns: int = 0
     seen_ns: int = 0
+    again: int = 0
 
 
 def follow(
@@ -86,7 +88,8 @@ def follow(
     A case opens if the probability that all its windows are wrong falls below `doubt`, `windows` windows in a row support it,
     and it continues. An outage opens at once; a hang that is over, if windows still show it a step later. Windows that show no
     more of it than an earlier one are only as sure as the surest of them. A case closes if it has not continued for `hold`
-    steps and `windows` windows, and steps are no longer as slow as it made them, or another claim explains why they are.
+    steps and `windows` windows, and steps are no longer as slow as it made them, or another claim explains why they are. It
+    opens again if `windows` windows in a row show that it continued after that; an outage at once.
 
     Parameters
     ----------
@@ -126,7 +129,7 @@ def follow(
             out.append(TrackedFinding(case, 1 - finding.confidence, end, usual_ns=usual, first_ns=end, seen_ns=end))
         elif at not in found:
             found.add(at)
-            out[at] = _updated(out[at], finding, jobs[finding.job], now_ns)
+            out[at] = _updated(out[at], finding, jobs[finding.job], now_ns, windows)
     told = {out[i].case.finding.job for i in found if out[i].told and is_claim(out[i].case.finding)}
     for i, entry in enumerate(out):
         job = jobs.get(entry.case.finding.job)
@@ -134,6 +137,8 @@ def follow(
             explained = entry.case.finding.job in told
             contested = any(_contests(other, entry) for other in out if other is not entry)
             out[i] = _aged(entry, job, now_ns, i in found, doubt, hold, windows, explained, contested)
+        elif job is not None and i not in found:
+            out[i] = replace(entry, again=0)
     return tuple(entry for entry in out if entry.told or not entry.missed)
 
 
@@ -201,15 +206,16 @@ def _conflicts_with_reported(
     return any(np.abs(job.ends - time).min() > near * job.step_ns for time in began[began >= job.ends[0]])
 
 
-def _updated(entry: TrackedFinding, finding: Finding, job: JobProgress, now_ns: int) -> TrackedFinding:
+def _updated(entry: TrackedFinding, finding: Finding, job: JobProgress, now_ns: int, windows: int) -> TrackedFinding:
     """Update a tracked finding with a later window."""
     known, step = entry.case.finding, job.step_ns
     if is_claim(known) and not is_claim(finding):
         return replace(entry, active_ns=max(entry.active_ns, finding.end_ns))
     if entry.case.state == "closed":
-        if finding.end_ns <= entry.active_ns + 2 * step:
-            return entry
-        entry = replace(entry, case=replace(entry.case, state="open", closed_ns=0))
+        again = entry.again + 1 if finding.end_ns > entry.active_ns + 2 * step else 0
+        if again < (1 if finding.kind in OUTAGES else windows):
+            return replace(entry, again=again)
+        entry = replace(entry, again=0, case=replace(entry.case, state="open", closed_ns=0))
     start = _start(entry, finding, job)
     lasted, seen = finding.end_ns - start, finding.end_ns - finding.start_ns
     lost = finding.lost_gpu_s * (lasted / seen if seen > 0 else 1.0)

@@ -129,9 +129,9 @@ def test_that_a_job_stands_still_is_reported_at_once_and_lasts_while_it_does(kin
     assert told(tracked)[0].state == "closed"
 
 
-def opened():
-    tracked = follow((), [finding(10, 12)], job(12), 12 * S)
-    return follow(tracked, [finding(10, 13)], job(13), 13 * S)
+def opened(kind="slow_rank"):
+    tracked = follow((), [finding(10, 12, kind=kind)], job(12), 12 * S)
+    return follow(tracked, [finding(10, 13, kind=kind)], job(13), 13 * S)
 
 
 def test_a_case_lasts_while_steps_are_as_slow_as_it_made_them():
@@ -206,14 +206,28 @@ def test_steps_are_not_cut_elsewhere_because_a_case_began_after_a_pause():
     assert len(tracked) == 2
 
 
-def test_one_that_goes_on_after_it_was_closed_opens_again_and_an_echo_of_it_does_not():
-    tracked = opened()
+def closed(kind="slow_rank"):
+    tracked = opened(kind)
     for now in range(14, 20):
         tracked = follow(tracked, [], job(now), now * S)
-    tracked = follow(tracked, [finding(10, 13)], job(20), 20 * S)
     assert told(tracked)[0].state == "closed"
-    tracked = follow(tracked, [finding(12, 20)], job(20), 20 * S)
-    assert (len(told(tracked)), told(tracked)[0].state) == (1, "open")
+    return tracked
+
+
+def test_one_that_goes_on_after_it_was_closed_opens_again_if_two_windows_agree_and_an_echo_of_it_does_not():
+    tracked = closed()
+    states = []
+    for now, until in ((20, 13), (21, 21), (22, 13), (23, 23), (24, 0), (25, 25), (26, 26)):
+        tracked = follow(tracked, [finding(10, until)] if until else [], job(now), now * S)
+        assert len(told(tracked)) == 1
+        states.append(told(tracked)[0].state)
+    assert states == ["closed"] * 6 + ["open"]
+
+
+def test_an_outage_that_goes_on_after_it_was_closed_opens_again_at_once():
+    tracked = closed("hang")
+    tracked = follow(tracked, [finding(12, 20, kind="hang")], job(20), 20 * S)
+    assert [case.state for case in told(tracked)] == ["open"]
 
 
 def test_info_is_a_case_of_its_own_and_a_claim_told_as_info_is_still_that_claim():
