@@ -25,10 +25,11 @@ from prism.graph.constants import SPAN
 from prism.graph.job_view import View
 from prism.inventory.operator_hints import Hints, contradictions
 from prism.jobs import around, largest_first, naming, recognize, rows_of
+from prism.jobs.back_to_back import only_transfers
 from prism.jobs.endpoint_pairs import pairs_of, parts, split_by_part
 from prism.layout.answer.inference import Inferred, infer_members, unknown_layout
 from prism.loops.arrays.record_merging import Bursts, bursts
-from prism.model import Diagnosis, Finding, Job, JobDiagnosis, Parallelism, Phases, Source, Timeline, shares
+from prism.model import Diagnosis, Finding, Job, JobDiagnosis, Parallelism, Source, Timeline
 from prism.steps.examined_traffic import Examined
 from prism.steps.job_events import after_pauses, events, uneven
 from prism.steps.phases.rank_phases import phases
@@ -48,9 +49,6 @@ MAX_RECORDS, MAX_RECORDS_OF_FEW, FEW_ENDPOINTS = 1 << 20, 1 << 23, 256
 # had less than 0.56 where sums do not decide; solvers and halo exchange have 0.27 to 0.5, small inference and rings more.
 LEAST_TRAINING = 0.5
 MIN_LOCKSTEP = 0.5  # minimum share of octets in lockstep for a job without visible steps
-# Share of the time in which a rank, or the whole job, moves nothing: jobs compute at least as long. A recorded job with a slow
-# NIC has 0.01, collectives back to back up to 0.002.
-LEAST_COMPUTE = 0.005
 
 
 def diagnose(
@@ -193,28 +191,10 @@ def diagnose_view(
     del case  # the phases need its room
     records, parallelism = (flows, _in_records(view, burst)) if burst else (view.flows, view.parallelism)
     worked = phases(records, job, parallelism, view.timeline)
-    if _only_transfers(records, worked, job.endpoints):
+    if only_transfers(records, worked, job.endpoints):
         return CandidateAnalysis(job)
     timeline = replace(view.timeline, events=happened, phases=worked)
     return CandidateAnalysis(job, JobDiagnosis(job, _trusted(view.parallelism, seen), timeline), tuple(findings), steady)
-
-
-def _only_transfers(records: Flows, worked: Phases, ranks: Sequence[str]) -> bool:
-    """Whether each rank, or the whole job, hardly ever rests from its transfers: a benchmark of collectives, and no training.
-
-    Only records of one message, or that were busy for most of their time, show that: a sum over a second hides rests within it.
-    """
-    busy = (records.messages <= 1) | (2 * records.busy_ns >= records.end_ns - records.start_ns)
-    if 2 * float(records.octets[busy].sum()) < float(records.octets.sum()):
-        return False
-    part = shares(worked.by_rank(len(ranks)).sum(axis=0))
-    moving = sum(part.get(phase, 0.0) for phase in ("pp", "dp", "tp", "ep", "cp", "unknown"))
-    inside = records.among(ranks)
-    own = np.flatnonzero(inside[records.src] & inside[records.dst] & ~records.control())
-    own = own[np.argsort(records.start_ns[own])]
-    start, until = records.start_ns[own], np.maximum.accumulate(records.end_ns[own])
-    silent = float(np.maximum(start[1:] - until[:-1], 0).sum())
-    return moving > 1 - LEAST_COMPUTE or silent < LEAST_COMPUTE * float(until[-1] - start[0])
 
 
 def infer_job(
