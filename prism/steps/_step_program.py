@@ -67,7 +67,9 @@ def _whole_step(clock: Clock, period: Period, most: float = np.inf) -> Period | 
     limited, typical = most < np.inf, float(np.expm1(np.median(longest)))
     if not len(lags):
         far_longer = c.FAR_LONGER * typical
-        return None if limited or longest.max() <= np.log1p(far_longer) else _whole_step(clock, period, far_longer)
+        if limited or longest.max() <= np.log1p(far_longer):
+            return None
+        return _whole_step(clock, period, far_longer) or _whole_step(clock, period, typical)
     often = lags <= clock.parts / c.GROUPS if lags.min() <= clock.parts / c.GROUPS else np.ones(len(lags), np.bool_)
     lags, repeats = lags[often], repeats[often]
     lag = _sharpened(np.tile(spectrum, (2, 1)), float(lags[repeats >= c.NEAR_BEST * repeats.max()].min()), 0.5)

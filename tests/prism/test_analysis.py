@@ -268,6 +268,17 @@ def test_messages_at_random_are_no_job(seed, equal):
     assert any("no training job" in text for text in found.unexplained)
 
 
+@pytest.mark.parametrize("seed", [1, 2])
+def test_evaluations_after_some_steps_neither_make_layers_steps_nor_several_steps_one(seed):
+    job = Job(
+        mode="fsdp", dp=8, layers=4, steps=18, forward_ms=140, backward_ms=280, optimizer_ms=14, gradient_octets=16_000_000,
+        evaluate_every=5, evaluate_s=1.3, checkpoint_every=7, checkpoint_octets=2_000_000_000,
+    )  # fmt: skip
+    made = simulate(Spec("x", Cluster(hosts=8, nic_gbit=200.0), (job,)), seed)
+    (one,) = told(made.flows).jobs
+    assert len(one.timeline.steps[0]) == 18
+
+
 def test_a_job_that_evaluates_or_writes_as_often_as_not_is_one():
     """A third of its steps are several times as long as the others, and nothing but pairs move together."""
     job = Job(
