@@ -7,11 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from collectors.columns.record import Flows
+from prism.jobs import constants as c
 from prism.model import Phases, shares
-
-# Share of the time in which a rank, or the whole job, moves nothing: jobs compute at least as long. A recorded job with a slow
-# NIC has 0.01, collectives back to back up to 0.002.
-LEAST_COMPUTE = 0.005
 
 
 def only_transfers(records: Flows, worked: Phases, ranks: Sequence[str]) -> bool:
@@ -30,5 +27,5 @@ def only_transfers(records: Flows, worked: Phases, ranks: Sequence[str]) -> bool
     own = own[np.argsort(records.start_ns[own])]
     start, until = records.start_ns[own], np.maximum.accumulate(records.end_ns[own])
     silent = np.maximum(start[1:] - until[:-1], 0)
-    rests, least = silent[silent > np.median(records.end_ns[own] - start)], LEAST_COMPUTE * float(until[-1] - start[0])
-    return float(silent.sum()) < least or (moving > 1 - LEAST_COMPUTE and float(rests.sum()) < least)
+    rests, least = silent[silent > np.median(records.end_ns[own] - start)], c.LEAST_COMPUTE * float(until[-1] - start[0])
+    return float(silent.sum()) < least or (moving > 1 - c.LEAST_COMPUTE and float(rests.sum()) < least)

@@ -20,3 +20,6 @@ SIDES = 1.5  # ratio of the sides of a complete bipartite graph: workers to para
 LASTING = 0.25  # share of an edge's time: a connection that is open for less is that of a storage client
 SMALL_GROUP = 3  # endpoints: of three, one that exchanges with the others is the middle of a chain, not a server
 COMPLETE = 0.8  # share of all pairs of the two sides that exchange octets: workers use every parameter server
+# Share of the time in which a rank, or the whole job, moves nothing: jobs compute at least as long. A recorded job with a slow
+# NIC has 0.01, collectives back to back up to 0.002.
+LEAST_COMPUTE = 0.005

@@ -188,7 +188,7 @@ UNUSED = 6.0
 
 # Limits of the search.
 # Log-odds behind the best hypothesis so far at which one is dropped before all of its features are known: the first three
-# answers of 63 jobs are the same as with 20. The likeliest come first, in any other order 113 recordings have the same answers.
+# answers of 63 jobs are the same as with 20. Scored in another order, 113 recordings have the same answers.
 HOPELESS = 12.0
 MOST_MEMBERS = 1 << 14  # ranks of a job: the largest that is simulated in benchmarks has 4,096
 # Streams and communicators per rank: jobs of 1,024 and 2,048 ranks have up to 20 and 5, random traffic has more.
