@@ -23,9 +23,6 @@ AT_BOUND = 1 / 128  # share of a step: distance of the first record from the idl
 # Powers of idle times between bursts: the higher one if the lower one does not show the steps of a job with a slow link.
 POWERS = (2.0, 4.0)
 LONGEST = 4  # idle times that may be longer than all others: hangs, checkpoints
-# The same in the pace, which shows how often idle times repeat, with evaluations: with 4, five evaluations of 26 steps pass for
-# steps. Of some 300 recordings two have other steps with 7, and these are right; 12 changes none of 113 more.
-PAUSES = 7
 # Ratio of idle time between steps to idle time inside a step. Equal buckets: 1.9-15; an optimizer after layers: 1.3.
 LONGER = 1.2
 # The same ratio where a scalar precedes the longest idle time, and the first record another: then that begins within a step.

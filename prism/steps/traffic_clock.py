@@ -51,9 +51,9 @@ class Clock:
     def pace(self, power: float) -> Floats:
         """Logarithm of the duration of each part relative to the mean, to a power, which emphasizes idle times.
 
-        Idle times are limited to that of the `PAUSES`-longest part, so that hangs and evaluations do not hide the others.
+        Idle times are limited to that of the `LONGEST`-longest part, so that a hang or two do not hide the others.
         """
-        spent = np.minimum(self.spent, np.partition(self.spent, -c.PAUSES)[-c.PAUSES])
+        spent = np.minimum(self.spent, np.partition(self.spent, -c.LONGEST)[-c.LONGEST])
         return np.asarray(np.log1p(spent / max(float(spent.mean()), 1.0)) ** power)
 
     def after(self, share: float) -> Clock:

@@ -279,15 +279,6 @@ def test_evaluations_after_some_steps_neither_make_layers_steps_nor_several_step
     assert len(one.timeline.steps[0]) == 18
 
 
-def test_five_evaluations_are_no_steps():
-    job = Job(
-        mode="fsdp", transport="tcp", dp=4, layers=12, steps=26, forward_ms=408, backward_ms=816, optimizer_ms=41,
-        gradient_octets=16_000_000, evaluate_every=5, evaluate_s=3.7,
-    )  # fmt: skip
-    (one,) = told(simulate(Spec("x", Cluster(hosts=4, nic_gbit=4.0), (job,)), 1).flows).jobs
-    assert len(one.timeline.steps[0]) == 26
-
-
 def test_a_job_that_evaluates_or_writes_as_often_as_not_is_one():
     """A third of its steps are several times as long as the others, and nothing but pairs move together."""
     job = Job(
