@@ -137,7 +137,7 @@ def follow(
             explained = entry.case.finding.job in told
             contested = any(_contests(other, entry) for other in out if other is not entry)
             out[i] = _aged(entry, job, now_ns, i in found, doubt, hold, windows, explained, contested)
-        elif job is not None and i not in found:
+        elif entry.again and job is not None and i not in found:
             out[i] = replace(entry, again=0)
     return tuple(entry for entry in out if entry.told or not entry.missed)
 
