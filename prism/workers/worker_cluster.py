@@ -61,9 +61,9 @@ class Scheduled(Executor):
     """Submit work to the scheduler at an address.
 
     While it is unavailable, `submit` raises BrokenExecutor, and a new connection is tried every `again_s`. If no worker answers
-    or works on submitted calls for `idle_s`, they fail with BrokenExecutor, and `submit` raises it until a worker knows the
-    call: there may be no workers, or workers that cannot import it. Raises OSError if no scheduler answers within `patience_s`
-    at the start, ValueError as `checked`.
+    or works on submitted calls for `idle_s` (twice that where the scheduler itself is silent), they fail with BrokenExecutor,
+    and `submit` raises it until a worker knows the call: there may be no workers, or workers that cannot import it. Raises
+    OSError if no scheduler answers within `patience_s` at the start, ValueError as `checked`.
     """
 
     def __init__(self, address: str, *, patience_s: float = 10.0, again_s: float = 30.0, idle_s: float = 30.0) -> None:
@@ -74,7 +74,7 @@ class Scheduled(Executor):
         self._next_s = 0.0
         self._names = (f"prism-{uuid.uuid4().hex}-{n}" for n in itertools.count())
         self._out: dict[str, tuple[Future[Any], Future[Any]]] = {}  # by name: our future, and Dask's
-        self._active_s = 0.0  # time of the last sign that a worker is active
+        self._idle_checks = 0  # checks since the last sign that a worker is active
         self._reason = ""  # reason why no worker is active, if so
         self._call: Callable[..., Any] = checked  # last submitted call
         self._probe: Future[bool] | None = None
@@ -101,7 +101,7 @@ class Scheduled(Executor):
         handed = self._client.get_executor(pure=False).submit(attempted, bound, *args, key=name)
         with self._lock:
             if not self._out:
-                self._active_s = time.monotonic()
+                self._idle_checks = 0
             self._out[name] = promised, handed
         promised.add_done_callback(lambda one: self._cancelled(name, one))
         handed.add_done_callback(lambda one: self._answered(name, one))
@@ -122,7 +122,7 @@ class Scheduled(Executor):
             promised, _ = self._out.pop(name, (None, None))
             if promised is None or not promised.set_running_or_notify_cancel():
                 return
-            self._active_s = time.monotonic()
+            self._idle_checks = 0
         if handed.cancelled() or isinstance(lost, CancelledError):
             promised.set_exception(BrokenExecutor(f"no scheduler at {self.address}"))
         elif lost is not None:
@@ -134,15 +134,15 @@ class Scheduled(Executor):
             promised.set_result(result) if error is None else promised.set_exception(error)
 
     def _watch(self) -> None:
-        """Fail work that no worker runs."""
-        while not self._ended.wait(min(self._idle_s / 8, 5.0)):
+        """Fail work that no worker runs. Checks are counted, not seconds: a machine that stands still has lost no worker."""
+        period_s = min(self._idle_s / 8, 5.0)
+        while not self._ended.wait(period_s):
             with self._lock:
                 names = list(self._out)
-            if names and self._worked_on(names):
-                with self._lock:
-                    self._active_s = time.monotonic()
+            works = bool(names) and self._worked_on(names)
             with self._lock:
-                given_up = dict(self._out) if time.monotonic() - self._active_s >= self._idle_s else {}
+                self._idle_checks = 0 if works else self._idle_checks + 1
+                given_up = dict(self._out) if self._idle_checks * period_s >= self._idle_s else {}
                 for name in given_up:
                     del self._out[name]
                 waiting = [both for both in given_up.values() if both[0].set_running_or_notify_cancel()]

@@ -154,6 +154,19 @@ def test_long_work_is_waited_for_while_a_worker_is_at_it():
         assert executor.health()["working"]
 
 
+def test_a_machine_that_stood_still_has_lost_no_worker(monkeypatch):
+    with cluster(n_workers=1, processes=False) as one, scheduled(one.scheduler_address, idle_s=2.0) as executor:
+        checks, worked_on = [], executor._worked_on
+
+        def late(names):
+            checks.append(names)
+            return worked_on(names) if len(checks) > 1 else bool(time.sleep(2.5))
+
+        monkeypatch.setattr(executor, "_worked_on", late)
+        assert executor.submit(time.sleep, 4.0).result(60) is None
+        assert len(checks) > 1
+
+
 def test_workers_that_cannot_import_the_work_are_none():
     with (
         cluster(n_workers=0, processes=False) as empty,
