@@ -204,7 +204,7 @@ def test_a_slow_rank_is_told_once_shown_at_once_and_still_known_after_a_kill(fol
             until(lambda: service.count("prism_analysis_records_total") and service.count("prism_board_revision") > at + 3)
             # nobody listened for some seconds: that is no hang, and the slow rank is not over
             assert [(one["id"], one["state"]) for one in service.claims()] == [(case["id"], "open")]
-            assert service.count("prism_analysis_failed_total") == 0
+            assert service.count("prism_analysis_failed_total") == 0, [line for line in service.said if "failed" in line]
             sent.stop.set()
             assert service.end() == 0
             more = int(re.search(r" sink_records_kept=(\d+)", service.said[-1])[1])
@@ -238,7 +238,7 @@ def test_a_cluster_looks_at_the_jobs_and_when_it_is_gone_the_service_does(folder
             until(lambda: not service.get("/api/v1/health")["parts"]["scheduler"]["reached"])
             at = service.count("prism_board_revision")
             until(lambda: service.count("prism_board_revision") > at + 3)
-            assert service.count("prism_analysis_failed_total") == 0
+            assert service.count("prism_analysis_failed_total") == 0, [line for line in service.said if "failed" in line]
             assert [job["state"] for job in service.items("/jobs")] == ["running"]
             assert service.end() == 0
         assert "Traceback" not in "\n".join(service.said)
