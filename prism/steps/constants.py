@@ -27,7 +27,8 @@ LONGEST = 4  # idle times that may be longer than all others: hangs, checkpoints
 LONGER = 1.2
 # The same ratio where a scalar precedes the longest idle time, and the first record another: then that begins within a step.
 # Four captures that begin there have 2.3 to 5; of 294 whole ones one loses a step by it. Also the ratio to the usual idle time
-# to which pauses are limited where they hide the steps: with 1.5 to 5 the recording that showed it gives the same steps.
+# to which pauses are limited where they hide the steps: with 1.5 to 5 the recording that showed it gives the same steps. Also
+# that of other traffic between reductions of layers, in the forward pass to that beside one layer: n for n layers.
 FAR_LONGER = 2.0
 # Largest ratio of the durations of parts that are equal steps, whatever idle times are in them. In 200 recordings parts that
 # are no steps have 1.34 to 6.1 (seven cases); equal steps that were taken for parts had 1.01.

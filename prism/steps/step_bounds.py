@@ -13,6 +13,7 @@ from collectors.columns.record import SMALL
 from prism.steps import constants as c
 from prism.steps._idle_intervals import idle_intervals, rests_of, shorter_than
 from prism.steps._joined_repetitions import joined
+from prism.steps._step_operations import has_all_operations
 from prism.steps.counted_steps import counted_steps
 from prism.steps.examined_traffic import Examined, repetition_of
 from prism.steps.record_sequences import Floats, Ints, Mask, Sequences, classes
@@ -66,6 +67,7 @@ def steps_of(sequences: Sequences, examined: Examined | None = None, *, counts: 
     by_count = None if counted is None else _counted_idle(counted.bounds, at, clock, idle_of, signalled=signalled)
     if counted is None or by_count is None:
         counted, inside, idle = None, None, idle_of(at)
+        whole &= has_all_operations(sequences, idle.mean(1))
     else:
         (at, idle), inside, whole = by_count, counted.bounds, np.ones(len(counted.bounds) + 1, np.bool_)
     idle_time, times = idle[:, 1] - idle[:, 0], idle.mean(1)

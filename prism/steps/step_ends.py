@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism.steps import constants as c
+from prism.steps._step_operations import after_layers, after_one, after_reduction
 from prism.steps.record_sequences import Floats, Ints, Mask, Sequences, chosen
 from prism.steps.traffic_clock import Clock, ended, records_of
 
@@ -193,7 +194,10 @@ def end_of(mean: Mean) -> tuple[float, bool]:
         rests = [mean.spent[(at + np.arange(-close, close + 1)) % phases] for at in (mean.last, mean.first)]
         if rests[0].max() > max(1 / phases, rests[1].max()):  # else it began with one, and may have crashed
             return ((mean.last - close + int(np.argmax(rests[0]))) % phases + 0.5) / phases, False
-    after = _reduced(mean) if mean.others.any() else _single(mean)
+    heavy = ~mean.small
+    classes = [mean.moved[heavy & (mean.kind == one)].mean(0) for one in np.unique(mean.kind[heavy]).tolist()]
+    after = after_reduction(mean.reduced, mean.others) if mean.others.any() else after_one(classes, mean.spent)
+    after = after if after.any() else after_layers(classes)
     score = _idle_score(mean, 1 if after.any() else max(int(c.NEAR * phases), 1))
     at = int(np.argmax(np.where(after, score, -np.inf) if after.any() else score))
     return (at + 0.5) / phases, False
@@ -297,54 +301,3 @@ def _gathered(mean: Mean, until: int) -> int:
     inside = moved[first + 1 : at][mean.spent[first + 1 : at] > 0.5 * idle[at]]
     fetched = (np.abs(inside - 1 / 3) < c.NEAR_THIRD).any()  # by ZeRO-3 for the forward pass
     return at + 1 if idle[at] > before and len(inside) < 2 and not fetched else 0
-
-
-def _single(mean: Mean) -> Mask:
-    """Select long idle times after an operation that comes once in a step: gradients, where no label tells them from others.
-
-    It is a class of messages between two of which most other traffic lies, in one gap, and no long idle time in others.
-    """
-    phases, out = len(mean.spent), np.zeros(len(mean.spent), np.bool_)
-    long = mean.spent >= c.FORWARD * mean.spent.max()
-    for kind in np.unique(mean.kind[~mean.small]).tolist():
-        own = mean.kind == kind
-        moved, others = mean.moved[own].mean(0), mean.moved[~own & ~mean.small].sum(0)
-        gap = _gap(moved, others)
-        if gap is not None:
-            after = _until_others(moved, others, gap)
-            busy = np.arange(gap[1], gap[0] + phases + 1) % phases
-            out |= after & long & ~long[busy[~after[busy]]].any()
-    return out
-
-
-def _reduced(mean: Mean) -> Mask:
-    """Select phases from the end of the gradients' reduction to the next other traffic; none if there is no other traffic."""
-    gap = _gap(mean.reduced, mean.others)
-    return np.zeros(len(mean.spent), np.bool_) if gap is None else _until_others(mean.reduced, mean.others, gap)
-
-
-def _gap(moved: Floats, others: Floats) -> tuple[int, int] | None:
-    """Return the last phase of an operation before most of the other traffic, and its first phase after that.
-
-    None if other traffic is between its parts: the reductions of layers (ZeRO-3) show no end.
-    """
-    busy = moved > c.ACTIVE * moved.max()
-    lasts, firsts = np.flatnonzero(busy & ~np.roll(busy, -1)), np.flatnonzero(busy & ~np.roll(busy, 1))
-    if not others.any() or not len(lasts):
-        return None
-    passed = np.concatenate([[0.0], np.cumsum(np.tile(others, 2))])
-    following = np.append(firsts, firsts[0] + len(moved))[np.searchsorted(firsts, lasts, "right")]
-    inside = passed[following] - passed[lasts + 1]
-    at = int(np.argmax(inside))
-    return (int(lasts[at]), int(following[at])) if 2 * inside[at] > passed[len(moved)] else None
-
-
-def _until_others(moved: Floats, others: Floats, gap: tuple[int, int]) -> Mask:
-    """Select phases from the end of an operation, of few steps excepted, to the next other traffic in the gap after it."""
-    last, following = gap
-    passed = np.concatenate([[0.0], np.cumsum(np.tile(others, 2))])
-    until = int(np.searchsorted(passed, passed[last + 1] + c.SMALL * others.sum(), "right")) - 2
-    late = int(np.searchsorted(np.cumsum(np.roll(moved, -last - 1)[::-1]), c.SMALL * moved.sum(), "right"))
-    out = np.zeros(len(moved), np.bool_)
-    out[np.arange(last - late, min(until, following - 1) + 1) % len(moved)] = True
-    return out

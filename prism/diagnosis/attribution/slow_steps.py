@@ -9,9 +9,9 @@ import numpy as np
 
 from prism.diagnosis import constants as c
 from prism.diagnosis.attribution._delay_spans import SlowSpan, slow_spans
+from prism.diagnosis.attribution._tied_candidates import pair, place
 from prism.diagnosis.attribution.candidates import Candidate, quiet_hosts
 from prism.diagnosis.attribution.comparisons import Case, Comparison, Mask
-from prism.diagnosis.attribution.explained_delay import explained_shares, tables_of
 from prism.diagnosis.attribution.lane_rates import lost_rate, may_be_slower, rate_fit, shares_its_rate
 from prism.diagnosis.switch_evidence.switch_queues import Hop, queues
 from prism.graph import constants as g
@@ -90,7 +90,16 @@ def _slower_than_usual(view: View, comparison: Comparison) -> list[Verdict]:
                     among[one.start : one.stop] = False
         if among.all():
             break
-    return [one for one in out if one.candidate.cause == "network" or (one.stop > g.SPAN and _steps_cost(view, one))]
+    works = (one for one in out if one.candidate.cause == "network" or (not _starts(view, one) and _steps_cost(view, one)))
+    return list(works)
+
+
+def _starts(view: View, one: Verdict) -> bool:
+    """Whether slow work is that of a job that starts: in its first steps only, or in a few more if it may be that of all ranks,
+    where one of two parts is to blame, and there are no others.
+    """
+    named = all(address in one.candidate.ids or view.host(address) in one.candidate.ids for address in view.job.endpoints)
+    return one.stop <= g.SPAN or (named and one.start < g.SPAN and one.stop <= 2 * g.SPAN)
 
 
 def _steps_cost(view: View, one: Verdict) -> bool:
@@ -271,80 +280,24 @@ def _verdict(
     whole = float(np.nansum(view.durations[during]))
     cost = min(comparison.cost(which[top], during), (1 - c.LEAST) * whole)
     alike = np.exp((likely - likely[top]) / c.DOUBT)
-    others, seen = list[tuple[Candidate, float, float]](), {_place(view, which[top])}
+    others, seen = list[tuple[Candidate, float, float]](), {place(view, which[top])}
     mass = 1.0 + float(np.exp((c.MIN_EXPLAINED - likely[top]) / c.DOUBT))  # most delays may have a cause that is not listed
     for k in np.argsort(-likely, kind="stable")[: c.BEST].tolist():
-        place = _place(view, which[k])
-        if place not in seen and which[k].ids != which[top].ids:
-            seen.add(place)
+        where = place(view, which[k])
+        if where not in seen and which[k].ids != which[top].ids:
+            seen.add(where)
             mass += float(alike[k])
             others.append((which[k], float(alike[k]), float(mine[k])))
     best, sure, share = which[top], 1 / mass, float(mine[top])
     if best.cause == "network" and fit is not None and fit[top] >= c.ALWAYS:
         sure = c.MEASURED * sure / (c.MEASURED * sure + 1 - sure)
     tied = c.DOUBT if len(np.flatnonzero(during)) == 1 else c.TIED_PROBABILITY  # a stop is not in proportion to usual work
-    pair = _pair(view, comparison, best, others[0][0], during, tied=others[0][1] / mass >= tied) if others else None
-    if pair is not None:
-        best, share = pair[0], share if best.larger else max(share, pair[1])
+    both = pair(view, comparison, best, others[0][0], during, tied=others[0][1] / mass >= tied) if others else None
+    if both is not None:
+        best, share = both[0], share if best.larger else max(share, both[1])
         sure, others = (1 + others[0][1]) / mass, others[1:]
     return Verdict(
         best, one.start, one.stop, share, cost, whole / max(whole - cost, 1.0), comparison.always,
         tuple((o, p / mass) for o, p, _ in others[:4]), sure, one.score, comparison, during,
         tuple(share for _, _, share in others[:4]), 0.0 if fit is None else float(fit.max()),
     )  # fmt: skip
-
-
-def _pair(
-    view: View, comparison: Comparison, one: Candidate, other: Candidate, during: Mask, *, tied: bool
-) -> tuple[Candidate, float] | None:
-    """Join two candidates that the records hardly distinguish, with the share that it explains.
-
-    None if each of them explains delays that the other does not, or if they are not `tied` and one end delayed nearly all lanes
-    between them.
-    """
-    both = _joined(view, one, other)
-    if both is None:
-        return None
-    part = comparison.gone.before if one.cause == "work" else comparison.gone.within
-    late = part[:, during].sum(axis=1)
-    shared, either = late[np.intersect1d(one.lanes, other.lanes)].sum(), late[both.lanes].sum()
-    tied &= bool(shared >= c.MIN_EXPLAINED * either)
-    if not tied and (
-        during.sum() == 1 or shared < c.ALWAYS * either or _either(comparison, one, other, during) < c.TIED_PROBABILITY
-    ):
-        return None
-    tables = tables_of([both], len(comparison.gone.moved))
-    return both, min(float(np.median(explained_shares(tables, comparison.gone)[0, during])), 1.0)
-
-
-def _either(comparison: Comparison, one: Candidate, other: Candidate, during: Mask) -> float:
-    """Probability that the less likely end of the lanes between two candidates delayed them; 0 on the network."""
-    if one.cause == "network":
-        return 0.0
-    parts = [part[:, during].sum(axis=1) for part in (comparison.gone.sender, comparison.gone.receiver)]
-    ways = [np.intersect1d(a.sends, b.receives) for a, b in ((one, other), (other, one))]
-    mine, others = (sum(float(parts[i ^ k][way].sum()) for i, way in enumerate(ways)) for k in (0, 1))
-    return min(mine, others) / max(mine + others, 1.0)
-
-
-def _joined(view: View, one: Candidate, other: Candidate) -> Candidate | None:
-    """Join two candidates of one kind to the link between them, if the records cannot distinguish them.
-
-    So are a path and the only NIC behind its end, whose lanes are the same: the path then ends at the NIC.
-    """
-    if one.cause != other.cause:
-        return None
-    ids = {*one.ids, *other.ids}
-    if one.cause == "network" and one.subject != other.subject and np.array_equal(one.lanes, other.lanes):
-        ids -= {view.leaf(address) for address in view.job.endpoints if {address, view.host(address)} & ids and len(ids) > 2}
-        return replace(one, subject="link", ids=tuple(sorted(ids)))
-    alike = one.subject == other.subject if one.cause == "network" else {one.subject, other.subject} <= {"endpoint", "host"}
-    if not alike or one.subject not in ("endpoint", "host", "switch"):
-        return None
-    sends, receives = np.union1d(one.sends, other.sends), np.union1d(one.receives, other.receives)
-    return Candidate(one.cause, "link", tuple(sorted(ids)), sends, receives)
-
-
-def _place(view: View, one: Candidate) -> tuple[str, ...]:
-    """Location of a candidate: all parts of one host are one location."""
-    return (one.cause, view.host(one.ids[0])) if one.subject in ("endpoint", "host") else (one.subject, *one.ids)

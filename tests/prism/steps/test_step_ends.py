@@ -50,6 +50,11 @@ def test_a_step_ends_between_the_reduction_and_other_traffic_but_layers_show_no_
     assert 12 <= end_of(made(idle, [0, 1, 2, 3, 16, 17, 18, 19], others))[0] * 32 < 15
 
 
+def test_layers_that_reduce_one_by_one_end_a_step_though_it_rests_longer_between_them():
+    gathered, reduced = [*range(4), 10, 11, 14, 15, 18, 19, 22, 23], [12, 13, 16, 17, 20, 21, 24, 25]
+    assert end_of(made({9: 0.3, 16: 0.3, 28: 0.1}, reduced, gathered))[0] * 32 == 28.5
+
+
 def test_of_two_equal_idle_times_the_one_at_which_the_job_ended_ends_a_step():
     both = [*range(8), *range(16, 24)]
     for last in (12, 28):

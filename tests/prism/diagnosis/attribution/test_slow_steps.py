@@ -10,7 +10,7 @@ import pytest
 from prism.analysis import diagnose
 from prism.diagnosis.attribution import slow_steps
 from prism.diagnosis.attribution.comparisons import Case, Comparison
-from prism.diagnosis.attribution.slow_steps import _holds_elsewhere, _steps_cost, chance_of, verdicts
+from prism.diagnosis.attribution.slow_steps import _holds_elsewhere, _starts, _steps_cost, chance_of, verdicts
 from prism.model import Source
 from prism.synth.scenario.specification import Cluster, Fault, Job, Spec
 from prism.synth.simulation import simulate
@@ -103,6 +103,23 @@ def test_the_first_steps_of_a_job_accuse_nobody(slow, blamed):
     work = lambda step, rank: 45.0 if rank == 1 and step in slow else 20.0  # noqa: E731
     view = seen(training(dp=4, steps=20, work=work).flows(placed(4)), placed(4))
     assert [one.candidate.ids for one in verdicts(Case(view))] == [(address(1),)] * blamed
+
+
+@pytest.mark.parametrize(
+    ("ids", "start", "stop", "starts"),
+    [
+        (("a0",), 0, 3, True),
+        (("a0",), 0, 5, False),
+        (("host0", "host1"), 1, 5, True),
+        (("host0", "host1"), 1, 9, False),
+        (("host0", "host1"), 5, 6, False),
+        (("host0", "a1"), 1, 5, False),
+    ],
+)
+def test_two_hosts_that_are_the_whole_job_start_for_longer(ids, start, stop, starts):
+    """It compiles on all ranks of both, and there are no others to show that one of them is slow."""
+    view = Fake(job=Fake(endpoints=("a0", "a1", "a2", "a3")), host=lambda name: f"host{int(name[1]) // 2}")
+    assert _starts(view, Fake(candidate=Fake(ids=ids), start=start, stop=stop)) == starts
 
 
 def test_of_two_who_always_begin_together_one_is_told():
