@@ -69,7 +69,8 @@ def has_all_operations(sequences: Sequences, times: Floats) -> Mask:
     -------
     bool[n]
         Evaluations of sharded models gather parameters, and those of a pipeline send activations, as steps do; but gradients
-        are reduced in steps only. Classes whose volume varies, such as one size of many of the experts' messages, do not count.
+        are reduced in steps only. Classes whose volume varies, such as one size of many of the experts' messages, do not count,
+        nor do segments that hold others instead: those before a restart, after which connections are new.
     """
     n, kinds = len(times) - 1, int(sequences.kind.max(initial=-1)) + 1
     heavy = np.flatnonzero(~sequences.small[sequences.of])
@@ -79,7 +80,8 @@ def has_all_operations(sequences: Sequences, times: Floats) -> Mask:
     usual = np.median(moved, axis=1, keepdims=True)
     alike = np.abs(moved - usual) <= c.STRETCH * usual
     often = (usual[:, 0] > 0) & (alike.mean(axis=1) >= 1 - c.SOME_STEPS)
-    return np.asarray((moved[often] >= c.ACTIVE * usual[often]).all(axis=0))
+    others = moved[~often].sum(axis=0) > c.ACTIVE * moved.sum(axis=0)
+    return np.asarray((moved[often] >= c.ACTIVE * usual[often]).all(axis=0) | others)
 
 
 def _gaps(moved: Floats, others: Floats) -> tuple[Ints, Ints, Floats]:

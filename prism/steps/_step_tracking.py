@@ -26,12 +26,24 @@ def tracked(clock: Clock, period: Period) -> Ints:
     if len(begins) < 2:
         begins = np.array([min(half, parts - half)])
     around = begins[:, None] + np.arange(-half, half)[None, :]
-    pattern = channels[:, np.clip(around, 0, parts - 1)].mean(1)
+    pattern = _most_alike(channels[:, np.clip(around, 0, parts - 1)]).mean(1)
     pattern -= pattern.mean(1, keepdims=True)
     size = fft.next_fast_len(2 * parts, real=True)
     spectrum = fft.rfft(channels, size) * np.conj(fft.rfft(pattern, size))
     similarity = fft.irfft(spectrum.sum(0), size).astype(np.float64) / (float(np.square(pattern).sum()) + 1e-300)
     return _best_path(np.roll(similarity, half)[:parts], bins) * each + each // 2
+
+
+def _most_alike(windows: Floats) -> Floats:
+    """Return those of the windows, float64[channels, windows, bins], that are like one of them, if these are not nearly all.
+
+    Evaluations hold no whole number of steps, so that steps after them lie elsewhere in their windows.
+    """
+    rows = np.swapaxes(windows, 0, 1).reshape(windows.shape[1], -1)
+    rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    alike = rows @ rows.T >= c.LEAST
+    own = alike[np.argmax(alike.sum(1))]
+    return windows if own.mean() >= c.MOST_STEPS or own.sum() < c.LEAST_PLACES else windows[:, own]
 
 
 def sharpened(places: Ints, pace: Floats) -> Ints:
