@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from prism.steps import constants as c
 from prism.steps.record_sequences import Floats, Ints, Mask, Sequences
+from prism.steps.traffic_clock import Clock
 
 
 def after_reduction(reduced: Floats, others: Floats) -> Mask:
@@ -82,6 +83,31 @@ def has_all_operations(sequences: Sequences, times: Floats) -> Mask:
     often = (usual[:, 0] > 0) & (alike.mean(axis=1) >= 1 - c.SOME_STEPS)
     others = moved[~often].sum(axis=0) > c.ACTIVE * moved.sum(axis=0)
     return np.asarray((moved[often] >= c.ACTIVE * usual[often]).all(axis=0) | others)
+
+
+def step_of_passes(clock: Clock, most: float) -> float | None:
+    """Return the length of steps between which are evaluations, in bins of the clock, if it is shorter than `most`; else None.
+
+    Between two reductions of a backward pass lies the traffic of one layer, and in the forward pass, of which there is one in a
+    step, that of all layers. Evaluations, which are other forward passes, lie beside that of some steps only.
+    """
+    found = [step for moved in clock.density for step in _passes(moved) if step < most]
+    return max(found, default=None)
+
+
+def _passes(moved: Floats) -> Iterator[float]:
+    """Yield the distance of the longest gaps of a class, float64[bins], that come in most steps; some of these are longer."""
+    busy = np.flatnonzero(moved > c.ACTIVE * moved.max())
+    gaps = np.diff(busy)
+    long = np.sort(gaps[gaps > 1])[::-1]
+    for number in (np.flatnonzero(long[:-1] >= c.FAR_LONGER * long[1:]) + 1).tolist():
+        apart = np.diff(busy[:-1][gaps >= long[number - 1]])
+        if len(apart) >= c.LEAST_PLACES:
+            usual = float(np.median(apart))
+            regular, longer = np.abs(apart - usual) <= c.ASTRAY * usual, apart >= (1 + c.STRETCH) * usual
+            if longer.any() and regular.mean() >= 1 - c.SOME_STEPS and np.all(regular | longer):
+                yield usual
+                return
 
 
 def _gaps(moved: Floats, others: Floats) -> tuple[Ints, Ints, Floats]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from prism.steps import constants as c
-from prism.steps._step_program import period_of, whole_step
+from prism.steps._step_operations import after_layers, step_of_passes
+from prism.steps._step_program import Period, period_of, whole_step
 from prism.steps._step_tracking import sharpened, tracked
 from prism.steps.record_sequences import Ints, Sequences, chosen
 from prism.steps.step_ends import Mean, folded
@@ -64,6 +65,16 @@ def _repetition(sequences: Sequences, picked: Ints) -> Examined | None:
     if period is None:
         return None
     period = whole_step(clock, period)
+    few = clock.parts < c.GROUPS * period.bins  # evaluations are few
+    passes = step_of_passes(clock, period.bins / (1 + c.STRETCH)) if few else None
+    evaluated = None if passes is None else _placed(sequences, picked, clock, replace(period, bins=passes))
+    if evaluated is not None and after_layers(evaluated.mean.classes()).any():
+        return evaluated
+    return _placed(sequences, picked, clock, period)
+
+
+def _placed(sequences: Sequences, picked: Ints, clock: Clock, period: Period) -> Examined | None:
+    """Find a place of each step on the clock; None if there are not three."""
     places = tracked(clock, period)
     places = sharpened(places, period.pace) if len(places) > 1 else places
     if len(places) < c.LEAST_PLACES:

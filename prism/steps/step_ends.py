@@ -40,6 +40,11 @@ class Mean:
         apart = (end - (self.begins + 0.5) / len(self.spent) + 0.5) % 1 - 0.5
         return self.begins < 0 or abs(apart) <= c.ASTRAY
 
+    def classes(self) -> list[Floats]:
+        """Return the traffic of each class of payload in each phase, mean over its sequences."""
+        heavy = ~self.small
+        return [self.moved[heavy & (self.kind == one)].mean(0) for one in np.unique(self.kind[heavy]).tolist()]
+
     def turned(self, phases: int) -> Mean:
         """Return the same mean step, begun later by some phases."""
         shares = self.spent, self.payload, self.reduced, self.others
@@ -194,8 +199,7 @@ def end_of(mean: Mean) -> tuple[float, bool]:
         rests = [mean.spent[(at + np.arange(-close, close + 1)) % phases] for at in (mean.last, mean.first)]
         if rests[0].max() > max(1 / phases, rests[1].max()):  # else it began with one, and may have crashed
             return ((mean.last - close + int(np.argmax(rests[0]))) % phases + 0.5) / phases, False
-    heavy = ~mean.small
-    classes = [mean.moved[heavy & (mean.kind == one)].mean(0) for one in np.unique(mean.kind[heavy]).tolist()]
+    classes = mean.classes()
     after = after_reduction(mean.reduced, mean.others) if mean.others.any() else after_one(classes, mean.spent)
     after = after if after.any() else after_layers(classes)
     score = _idle_score(mean, 1 if after.any() else max(int(c.NEAR * phases), 1))

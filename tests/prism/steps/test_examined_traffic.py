@@ -56,3 +56,30 @@ def test_a_message_after_each_seventh_step_does_not_hide_the_steps(steps):
     found = repetition_of(sequences(wire))
     assert found is not None
     assert found.clock.parts / found.step == pytest.approx(steps, rel=0.02)
+
+
+def layers(passes, *, count=6, every=5, steps=24):
+    """A sharded model on four ranks: gathers forward, gathers and reductions backward; after some steps an evaluation, which is
+    so many forward passes and half of one. Also the ends of steps, ns from the first record.
+    """
+    wire, ring, at, ends = Wire([f"a{i}" for i in range(4)]), [0, 1, 2, 3], 0.0, []
+    for step in range(steps):
+        evaluated = count * passes + count // 2 if step and step % every == 0 else 0
+        for _ in range(evaluated + count):
+            wire.ring(ring, at, 1_000_000, long=2.0)
+            at += 20
+        for _ in range(count):
+            wire.ring(ring, at + 30, 1_000_000, long=2.0)
+            wire.ring(ring, at + 38, 600_000, long=2.0)
+            at += 50
+        at -= 5
+        ends.append(at)
+    return sequences(wire), np.array(ends) * MS
+
+
+@pytest.mark.parametrize(("passes", "every", "steps"), [(4, 5, 24), (1, 7, 30)])
+def test_evaluations_after_equal_numbers_of_steps_do_not_make_these_one_step(passes, every, steps):
+    found, ends = layers(passes, every=every, steps=steps)
+    told = steps_of(found)
+    assert told.complete.sum() == steps
+    assert np.abs(told.times[1:][told.complete][:, None] - ends).min(axis=1).max() < 20 * MS
