@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -91,12 +91,11 @@ def step_of_passes(clock: Clock, most: float) -> float | None:
     Between two reductions of a backward pass lies the traffic of one layer, and in the forward pass, of which there is one in a
     step, that of all layers. Evaluations, which are other forward passes, lie beside that of some steps only.
     """
-    found = [step for moved in clock.density for step in _passes(moved) if step < most]
-    return max(found, default=None)
+    return max((step for step in map(_distance, clock.density) if 0 < step < most), default=None)
 
 
-def _passes(moved: Floats) -> Iterator[float]:
-    """Yield the distance of the longest gaps of a class, float64[bins], that come in most steps; some of these are longer."""
+def _distance(moved: Floats) -> float:
+    """Return the distance of the longest gaps of a class, float64[bins], that come in most steps, some longer; 0 without."""
     busy = np.flatnonzero(moved > c.ACTIVE * moved.max())
     gaps = np.diff(busy)
     long = np.sort(gaps[gaps > 1])[::-1]
@@ -106,8 +105,8 @@ def _passes(moved: Floats) -> Iterator[float]:
             usual = float(np.median(apart))
             regular, longer = np.abs(apart - usual) <= c.ASTRAY * usual, apart >= (1 + c.STRETCH) * usual
             if longer.any() and regular.mean() >= 1 - c.SOME_STEPS and np.all(regular | longer):
-                yield usual
-                return
+                return usual
+    return 0.0
 
 
 def _gaps(moved: Floats, others: Floats) -> tuple[Ints, Ints, Floats]:
