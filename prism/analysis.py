@@ -14,6 +14,7 @@ from prism.diagnosis.assessment.confidence import Completeness, completeness
 from prism.diagnosis.assessment.root_causes import merge_by_cause
 from prism.diagnosis.attribution.comparisons import Case
 from prism.diagnosis.attribution.finding_assessment import assess_findings
+from prism.diagnosis.attribution.unexplained_steps import unexplained
 from prism.diagnosis.attribution.verdicts import combine_findings
 from prism.diagnosis.stops.crash import crash
 from prism.diagnosis.stops.hang import hang
@@ -187,7 +188,9 @@ def diagnose_view(
         return f"{title(finding, topology)}: {finding.message}"
 
     findings = after_pauses(view, assess_findings(view, merge_by_cause(raw, happened, quote=quote), seen))
-    findings += job_findings(view, case.transfers, seen, findings) if steady and least >= SPAN else []  # whole recordings
+    if steady and least >= SPAN:  # whole recordings
+        findings += job_findings(view, case.transfers, seen, findings)
+        findings += unexplained(case, findings, seen)
     del case  # the phases need its room
     records, parallelism = (flows, _in_records(view, burst)) if burst else (view.flows, view.parallelism)
     worked = phases(records, job, parallelism, view.timeline)

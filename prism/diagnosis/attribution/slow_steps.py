@@ -135,7 +135,7 @@ def _cause_of(view: View, comparison: Comparison, one: SlowSpan, among: Mask) ->
     chance = chances[top] if top in chances else _chance(view, comparison, top, one, among)
     if chance is None:
         return None
-    found = _verdict(view, comparison, mine, one, during, fit=fit, likely=likely)
+    found = verdict_of(view, comparison, mine, one, during, fit=fit, likely=likely)
     found = replace(found, probability=found.probability / (1 + chance), queued=queued)  # one fault against chance
     return found if found.share >= c.MIN_EXPLAINED - c.FEWER * comparison.which[top].larger else None
 
@@ -180,7 +180,7 @@ def _stalls(view: View, comparison: Comparison) -> list[Verdict]:
             continue
         if not _stands_still(view, comparison, best, step, least=g.PAUSE * usual):
             continue
-        found = _verdict(view, comparison, mine, SlowSpan(step, step + 1, float(more[step] / (c.MIN_LOSS * usual))), during)
+        found = verdict_of(view, comparison, mine, SlowSpan(step, step + 1, float(more[step] / (c.MIN_LOSS * usual))), during)
         if found.lost >= c.ALWAYS * more[step]:
             out.append(replace(found, stall=True))
     return out if len({one.candidate.ids for one in out}) < g.FEW else []  # each time another: a habit, as evaluations are
@@ -241,7 +241,7 @@ def _always_slower(view: View, comparison: Comparison) -> list[Verdict]:
     best = comparison.which[top]
     if mine[top] < c.MIN_EXPLAINED or best.subject not in ("endpoint", "host"):
         return []
-    found = _verdict(view, comparison, mine, SlowSpan(0, during.size, float(mine[top] / c.DOUBT)), during, fit=fit)
+    found = verdict_of(view, comparison, mine, SlowSpan(0, during.size, float(mine[top] / c.DOUBT)), during, fit=fit)
     if best.cause == "network":
         clear = (nics[top] or mine[top] >= c.ALWAYS) and len(comparison.slowed(best, during)) > 1
         clear = clear and not shares_its_rate(comparison, top, during)
@@ -260,7 +260,7 @@ def _waits_unseen(view: View, comparison: Comparison, best: Candidate) -> bool:
     return bool(hosts & quiet) and any(view.host(name) not in quiet for name in view.job.endpoints)
 
 
-def _verdict(
+def verdict_of(
     view: View,
     comparison: Comparison,
     mine: Floats,

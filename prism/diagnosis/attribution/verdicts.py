@@ -73,9 +73,9 @@ def _finding(view: View, one: Verdict, seen: Completeness) -> Finding:
         seen,
         Cost((one.start, one.stop), one.lost, max(int(one.during.sum()), 1), one.slowdown),
         sure,
-        _classes(one, sure / max(likely, 1e-9)),
+        classes(one, sure / max(likely, 1e-9)),
         {
-            "candidates": _compared(one),
+            "candidates": compared(one),
             "observed_slowdown": round(view.slowdown(one.start, one.stop), 3),
             "counterfactual_error": missed,
             **numbers,
@@ -222,7 +222,7 @@ def _ranks(view: View, one: Candidate) -> list[str]:
     return [a for a in view.job.endpoints if a in one.ids or view.host(a) in one.ids]
 
 
-def _classes(one: Verdict, known: float) -> dict[str, float]:
+def classes(one: Verdict, known: float) -> dict[str, float]:
     """Probability of network, machine, and unknown; `known` is the share of evidence that the records contain, 0 … 1."""
     share = {"network": 0.0, "machine": 0.0, "job": 0.0}
     share[CLASS[one.candidate.cause]] += one.probability
@@ -233,7 +233,7 @@ def _classes(one: Verdict, known: float) -> dict[str, float]:
     return out | {"unknown": round(max(1 - sum(out.values()), 0.0), 3)}
 
 
-def _compared(one: Verdict) -> list[dict[str, Any]]:
+def compared(one: Verdict) -> list[dict[str, Any]]:
     """The compared candidates: share of new delays that each explains, and its probability."""
     rows = [
         (one.candidate, one.share, one.probability),

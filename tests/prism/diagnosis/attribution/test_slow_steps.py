@@ -204,7 +204,7 @@ def test_a_host_whose_ranks_wait_for_each_other_is_always_slow_against_its_repli
 
 @pytest.mark.parametrize(("most", "blamed"), [(0.7, False), (1.0, True)])
 def test_one_of_two_that_was_always_slow_explains_nearly_all(monkeypatch, most, blamed):
-    verdict, explained = slow_steps._verdict, Comparison.explained
+    verdict, explained = slow_steps.verdict_of, Comparison.explained
 
     def joined(*args, **options):
         one = verdict(*args, **options)
@@ -213,7 +213,7 @@ def test_one_of_two_that_was_always_slow_explains_nearly_all(monkeypatch, most, 
     monkeypatch.setattr(Comparison, "explained", lambda self, during: np.minimum(explained(self, during), most))
     alone = verdicts(Case(case("rank always slow")))
     assert [one.candidate.ids for one in alone if one.always] == [(address(RANK),)]
-    monkeypatch.setattr(slow_steps, "_verdict", joined)
+    monkeypatch.setattr(slow_steps, "verdict_of", joined)
     assert any(one.always for one in verdicts(Case(case("rank always slow")))) == blamed
 
 
