@@ -64,10 +64,11 @@ def _interrupted(view: View, left: Left, moved: Floats, before: Floats) -> bool:
 
     Either all ranks had begun the step and some had not ended it; or others began it after the rank had left; or it left alone
     when most ranks had begun. In a job that evaluates, these may be in an evaluation: some steps contain one and move more. If
-    the rank had ended its step, others may only end their last one later.
+    the rank had ended its step, others may only end their last one later. If all have sent whole steps since the records began,
+    the job ended as it does, and steps were found to end elsewhere.
     """
     begun, own = moved > c.SLACK, view.codes == left.who
-    if not (begun & (moved < 1 - c.RARE)).any() or not own.any() or before[own][0] >= 1 - c.RARE:
+    if not (begun & (moved < 1 - c.RARE)).any() or not own.any() or before[own][0] >= 1 - c.RARE or _whole_steps(view):
         return False
     sends = _sends(view)
     begun, before = begun[sends], before[sends]
@@ -76,6 +77,15 @@ def _interrupted(view: View, left: Left, moved: Floats, before: Floats) -> bool:
     whole = view.volumes.sum(axis=0)[1:-1]
     steady = whole.max(initial=0.0) <= (1 + c.RARE) * np.median(whole)
     return bool(2 * np.count_nonzero(begun) > len(begun) and _alone(left) and steady)
+
+
+def _whole_steps(view: View) -> bool:
+    """Whether each rank that sends has sent a whole number of usual steps in all records."""
+    src = np.array([edge.src for edge in view.edges.values()])
+    total = np.array([float(view.flows.octets[edge.rows].sum()) for edge in view.edges.values()])
+    usual = np.median(view.volumes[:, 1:], axis=1)
+    steps = np.bincount(src, total)[np.unique(src)] / np.maximum(np.bincount(src, usual)[np.unique(src)], 1.0)
+    return bool(np.abs(steps - np.rint(steps)).max() <= c.SLACK)
 
 
 def _sends(view: View) -> Mask:

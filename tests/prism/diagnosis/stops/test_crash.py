@@ -87,6 +87,14 @@ def test_a_job_may_end_where_its_steps_rest(work_ms, senders):
     assert (len(view.ends) < 10, one.severity is Severity.CRITICAL) == (True, work_ms < 50)
 
 
+@pytest.mark.parametrize(("rounds", "who"), [(None, []), (9, [(address(2),)])])
+def test_a_job_that_has_sent_whole_steps_ended_wherever_steps_are_found_to_begin(rounds, who):
+    wire = closed(training(dp=8, wire=Wire(tcp=True), rounds=rounds), range(8), first=2)
+    view = seen(wire.flows(), placed(8))
+    later = tuple(np.stack([own[:-1, 1], own[1:, 1]], axis=1) - 20 * MS for own in view.timeline.steps)
+    assert named(crash(replace(view, timeline=replace(view.timeline, steps=later)))) == who
+
+
 def test_a_step_that_ranks_left_at_different_places_was_cut_short():
     wire = closed(training(dp=8, wire=Wire(tcp=True), rounds=7), range(8), first=2, lead_ms=0.2)
     for row in [row for row in wire.rows if row["src"] == 4 and row["octets"]][-3:]:
