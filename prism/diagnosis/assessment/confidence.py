@@ -8,7 +8,8 @@ import numpy as np
 
 from collectors.columns.record import Flows, Ints
 from prism.diagnosis import constants as c
-from prism.graph.job_view import View
+from prism.graph import constants as g
+from prism.graph.job_view import Floats, View
 from prism.loops.arrays.group_sums import numbered
 from prism.loops.arrays.intervals import weighted_median
 from prism.loops.constants import MAD_TO_SIGMA
@@ -86,7 +87,7 @@ def _varies(view: View) -> float:
     Step borders may be inexact, and steps may differ. Missing records show only as differences both between steps and between
     edges that should move equal volumes: edges of one group, and both directions of a pair. Each is a share of its own median.
     If few records are missing, an edge moves its usual volume in most steps and less on average. If the steps are wrong, all
-    edges vary together.
+    edges vary together. Steps with evaluations do not count.
     """
     hands = {s.members: s.rows for s in view.parallelism.streams if s.kind == "pp" and len(s.members) == 2}
     alike = [s.rows for s in view.parallelism.streams if s.kind == "dp"]
@@ -97,11 +98,19 @@ def _varies(view: View) -> float:
     group = np.repeat(np.arange(len(alike)), [len(own) for own in alike])
     number, at = numbered(flows.src.take(rows), group << 32 | flows.dst.take(rows))
     moved = view.by_step(rows, number, len(at), flows.octets)
-    by_edge, *others = varied(moved, np.searchsorted(group[at], np.arange(len(alike) + 1)))
+    by_edge, *others = varied(_without_evaluations(moved), np.searchsorted(group[at], np.arange(len(alike) + 1)))
     if not len(by_edge):
         return 0.0
     between = MAD_TO_SIGMA * float(np.median(np.abs(by_edge)) * np.sqrt(len(view.ends)))
     return min(max(float(np.median(np.abs(other))) for other in others), between)
+
+
+def _without_evaluations(moved: Floats) -> Floats:
+    """Leave out some steps in which the same edges move far more than usual. `moved`: float64[edges, steps + 1]."""
+    more = moved[:, 1:-1] > g.LONG * np.median(moved[:, 1:-1], axis=1, keepdims=True)
+    some = np.flatnonzero(more.any(axis=0))
+    same = len(some) > 1 and bool((more[:, some] == more[:, some[:1]]).all())
+    return np.delete(moved, some + 1, axis=1) if same else moved
 
 
 def confidence(view: View, finding: Finding, seen: Completeness) -> float:

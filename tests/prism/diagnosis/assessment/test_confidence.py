@@ -59,6 +59,17 @@ def test_where_steps_have_few_records_most_of_them_are_whole_and_yet_some_are_lo
     assert "volumes that should be equal" in reasons[-1]
 
 
+def test_evaluations_that_send_more_on_some_edges_lack_no_records():
+    """A ring that turns both ways. Some steps contain an evaluation, in which only one of them sends."""
+    wire = Wire()
+    for step in range(20):
+        for rank in range(6):
+            for k in range(6 if step in (8, 15) else 2):
+                wire.send(rank, (rank + 1) % 6, 4_000_000, T0 + (200 * step + 10 * k + rank) * MS)
+            wire.send((rank + 1) % 6, rank, 8_000_000, T0 + (200 * step + 100 + rank) * MS)
+    assert completeness(seen(wire.flows())) == (1.0, ())
+
+
 def test_sums_over_many_steps_are_not():
     view = seen(flows())
     long = replace(view.flows, end_ns=view.flows.start_ns + int(5 * view.period))

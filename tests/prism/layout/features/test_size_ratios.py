@@ -60,6 +60,24 @@ def test_replicas_reduce_the_shards_that_others_gather():
     assert not clear(*gathered(3, 4_000_000)[::-1])
 
 
+@pytest.mark.parametrize(("again", "is_clear"), [(2, True), (6, True), (3, False)])
+def test_evaluations_gather_more_than_shards_are_scattered(again, is_clear):
+    """Shards are gathered one way, in half of the steps `again` as often, and scattered the other: once, or twice."""
+    wire, scatters = Wire([f"a{i}" for i in range(8)]), 1 + again % 2
+    for step in range(8):
+        for group in ([0, 1, 2, 3], [4, 5, 6, 7]):
+            for k in range(2 + again * (step % 2)):
+                wire.ring(group, step * 200 + 15 * k, 4_000_000, rounds=3)
+            for k in range(scatters):
+                wire.ring(group[::-1], step * 200 + 140 + 15 * k, 4_000_000, rounds=3)
+        for one in range(4):
+            for pair in ((one, one + 4), (one + 4, one)):
+                wire.send(*pair, step * 200 + 190, 4_000_000, long=2.0)
+    found = evidence(wire)[3]
+    moving, reducing = ([family for family in found if len(family[0].members) == members] for members in (4, 2))
+    assert bool(shards(moving, reducing, (4, 2), range(8))) == is_clear
+
+
 @pytest.mark.parametrize(("octets", "is_clear"), [(4_000_000, True), (3_700_000, False)])
 def test_shards_are_clear_where_all_layers_move_equally_often_in_whole_messages(octets, is_clear):
     """Pairs gather shards twice and scatter gradients; rings of four reduce each shard, a part at a time."""
