@@ -158,9 +158,9 @@ def _with_pace(clock: Clock, power: Floats, pace: Floats) -> Period | None:
     signal = best_ever / (1 - best_ever)
     weight = weight * signal[0] / (weight * signal[0] + (1 - weight) * signal[1])
     common = weight * sequences + (1 - weight) * rests
-    best = float(common.max())
-    if best < c.LEAST:
+    if common.max() < c.LEAST:
         return None
+    best = float((common * np.where(periods > clock.parts / c.GROUPS, c.NEAR_BEST, 1.0)).max())
     near = common >= c.NEAR_BEST * best
     one_record = (periods - 1) * clock.records <= clock.parts  # records of one size repeat one by one: only the pace differs
     if np.any(near & one_record) and rests[near].max() >= c.LEAST:

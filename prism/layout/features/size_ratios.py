@@ -10,7 +10,6 @@ import numpy as np
 
 from prism.evidence.communicators import Communicator
 from prism.evidence.families import Family
-from prism.evidence.member_graphs import Pair
 from prism.evidence.shapes import undirected
 from prism.evidence.streams import Stream
 from prism.layout import constants as c
@@ -102,11 +101,10 @@ def shards(
     Per step, shards are gathered once or twice (again for the backward pass), and scattered once as gradients; each replica
     then reduces its own shard, so no more often. The first move 2 … 3 times what a gather takes, (s − 1) / s of the model per
     rank. Gloo scatters by a reduction of all gradients, which takes one more; who scatters by doubling sends (s − 2^i) / s of
-    the gradients in round i. Evaluations only gather, which one direction of rings shows: the other one counts twice then. It
-    is clearest if all layers are gathered as often, and messages of one side are whole parts of the other's. Both sides may
-    have several families: levels of halving, or gathers beside scatters. `sizes`: s and r, the members of a group that shards
-    the model, and of one of replicas. Where each member stands for as many as `hidden` in its host, of which the wire shows the
-    outer rounds only, nothing else counts.
+    the gradients in round i. Evaluations only gather; then usual steps count. It is clearest if all layers are gathered as
+    often, and messages of one side are whole parts of the other's. Both sides may have several families: levels of halving, or
+    gathers beside scatters. `sizes`: s and r, the members of a group that shards the model, and of one of replicas. Where each
+    member stands for as many as `hidden` in its host, of which the wire shows the outer rounds only, nothing else counts.
     """
     (s, r), (one, other) = sizes, (max(own, key=lambda family: family.octets) for own in (moving, reducing))
     a, b = _sent_by_rank(moving, s, hosts), _sent_by_rank(reducing, r, hosts)
@@ -117,30 +115,28 @@ def shards(
     for per_shard, inside in product(_sent_to_reduce(other, r), {hidden, 1 if other[0].form in c.ROUNDS else hidden}):
         times = a / (s - 1) * per_shard / b / inside
         if times > most * (1 + c.FEW_OCTETS):
-            times *= _sent_by_rank(moving, s, hosts, evenly=True) / a
+            usual = [_sent_by_rank(own, n, hosts, in_step=True) for own, n in ((moving, s), (reducing, r))]
+            times *= usual[0] / a * b / max(usual[1], 1.0)
         if c.SHARD_MOVES[0] * (1 - c.FEW_OCTETS) <= times <= most * (1 + c.FEW_OCTETS) and runs[0] * c.AS_OFTEN > runs[1]:
             exact = abs(times - round(times)) <= c.FEW_OCTETS * times
             out = max(out, c.CLEAR_SHARDS if whole and exact else float(hidden == 1))
     return out
 
 
-def _sent_by_rank(families: Sequence[Family], members: int, hosts: Sequence[int], *, evenly: bool = False) -> float:
-    """Octets that each rank sends in groups of so many members. Where hosts hide some, what all channels carry between two
-    hosts is what each sends, both ways: rings that gather may turn one way, and rings that scatter the other. `evenly`: as if
-    both ways carried what the lesser one does.
+def _sent_by_rank(families: Sequence[Family], members: int, hosts: Sequence[int], *, in_step: bool = False) -> float:
+    """Octets that each rank sends in groups of so many members, or `in_step` those of a usual step. Where hosts hide some, what
+    all channels carry between two hosts is what each sends, both ways: rings that gather may turn one way, and rings that
+    scatter the other.
     """
 
     def ranks(one: Communicator) -> int:
         hops = min(len(undirected(one.edges)), max(len({hosts[member] for member in one.members}), 2))
         return len(one.members) if len(one.members) >= members else hops
 
-    each = [(family.octets, sum(map(ranks, family))) for family in families]
-    if not evenly:
-        return sum(octets / count for octets, count in each)
-    moved = defaultdict[Pair, float](float)
-    for pair, octets in chain.from_iterable(one.edges.items() for one in chain.from_iterable(families)):
-        moved[pair] += octets
-    return sum(min(octets, moved.get(pair[::-1], 0.0)) for pair, octets in moved.items()) / max(each)[1]
+    def octets(family: Family) -> float:
+        return sum(rhythm.octets for one in family for rhythm in one.rhythms) if in_step else family.octets
+
+    return sum(octets(family) / sum(map(ranks, family)) for family in families)
 
 
 def _sent_to_reduce(family: Family, members: int) -> set[float]:

@@ -83,3 +83,29 @@ def test_evaluations_after_equal_numbers_of_steps_do_not_make_these_one_step(pas
     told = steps_of(found)
     assert told.complete.sum() == steps
     assert np.abs(told.times[1:][told.complete][:, None] - ends).min(axis=1).max() < 20 * MS
+
+
+def experts(passes, *, every=5, steps=21):
+    """Pairs of eight ranks exchange tokens, more or less, forward and backward, and a ring reduces gradients; after some steps
+    an evaluation, which is so many forward passes. Also the number of steps.
+    """
+    wire, at, rng = Wire([f"a{i}" for i in range(8)]), 0.0, np.random.default_rng(2)
+    for step in range(steps):
+        evaluated = 6 * passes if step % every == every - 1 and step < steps - every else 0
+        for k in range(12 + evaluated):
+            for rank in range(8):
+                wire.send(rank, rank ^ 1, at, int(1_000_000 * np.exp(0.3 * rng.standard_normal())), long=2.0)
+            at += 15
+            if k == 11:
+                wire.ring(list(range(8)), at, 400_000, long=1.0)
+                at += 30
+    flows = wire.flows()
+    return sequences_of(replace(flows, protocol=np.full(len(flows), TCP, np.uint8)), np.arange(len(flows))), steps
+
+
+@pytest.mark.parametrize("passes", [2, 3])
+def test_a_few_evaluations_after_equal_numbers_of_steps_repeat_too_seldom_to_be_steps(passes):
+    found, steps = experts(passes)
+    repeated = repetition_of(found)
+    assert repeated is not None
+    assert repeated.clock.parts / repeated.step == pytest.approx(steps + 3 * passes / 2, rel=0.1)

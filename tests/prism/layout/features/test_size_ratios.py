@@ -62,11 +62,11 @@ def test_replicas_reduce_the_shards_that_others_gather():
 
 @pytest.mark.parametrize(("again", "is_clear"), [(2, True), (6, True), (3, False)])
 def test_evaluations_gather_more_than_shards_are_scattered(again, is_clear):
-    """Shards are gathered one way, in half of the steps `again` as often, and scattered the other: once, or twice."""
+    """Shards are gathered one way, in two of eight steps `again` more often, and scattered the other: once, or twice."""
     wire, scatters = Wire([f"a{i}" for i in range(8)]), 1 + again % 2
     for step in range(8):
         for group in ([0, 1, 2, 3], [4, 5, 6, 7]):
-            for k in range(2 + again * (step % 2)):
+            for k in range(2 + again * (step % 4 == 2)):
                 wire.ring(group, step * 200 + 15 * k, 4_000_000, rounds=3)
             for k in range(scatters):
                 wire.ring(group[::-1], step * 200 + 140 + 15 * k, 4_000_000, rounds=3)
