@@ -72,12 +72,13 @@ def _uneven_data(view: View, took: Floats) -> list[JobCause]:
 def _late_input(view: View, took: Floats) -> list[JobCause]:
     """Find steps at whose begin all ranks are silent for long, at irregular intervals: nobody works, as if they wait for data.
 
-    Silences at regular intervals are evaluations or checkpoints.
+    Silences at regular intervals are evaluations or checkpoints. Nobody waits where a record of the next step begins before the
+    last one ends.
     """
     steps = len(view.ends)
     if len(took) < 4 * view.least or np.isnan(took).all(axis=1).any():
         return []
-    quiet = np.nanmin(took, axis=1)
+    quiet = np.maximum(np.nanmin(took, axis=1), 0.0)
     usual = float(np.median(quiet))
     late = np.flatnonzero(quiet - usual >= g.PAUSE * view.period) + 1
     if len(_irregular(late, steps)) < g.SPAN:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from prism.diagnosis.uneven_work.step_causes import _irregular, entry_times, step_causes
+from prism.diagnosis.uneven_work.step_causes import _irregular, _late_input, entry_times, step_causes
 from prism.graph.job_transfers import transfers_of
 from prism.model import Severity
 from prism.synth.scenario.specification import Fault, Job
@@ -21,6 +21,15 @@ def test_late_input_is_information():
     assert one.evidence["late_steps"] == [4, 5, 9]
     assert one.evidence["silent_ms"] == pytest.approx(1000, rel=0.1)
     assert one.evidence["verdict"]["machine"] == 0.0
+
+
+@pytest.mark.parametrize(("usual", "told"), [(-600, 0), (10, 1)])
+def test_where_records_of_steps_overlap_nobody_is_silent(usual, told):
+    """Bursts of TCP may last from one step to the next: the first record of a step begins before the last step ends."""
+    job = seen(training(dp=8, steps=20).flows(), placed(8))
+    took = np.full((19, 8), usual * 1e6)
+    took[[3, 4, 8]] += 0.4 * job.period
+    assert len(_late_input(job, took)) == told
 
 
 def test_evaluations_at_regular_intervals_are_no_late_input():
