@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from prism.steps import constants as c
-from prism.steps.record_sequences import Floats, Ints, Mask, Sequences
+from prism.steps.record_sequences import Floats, Ints, Mask, Sequences, chosen
 from prism.steps.traffic_clock import Clock
 
 
@@ -70,19 +70,34 @@ def has_all_operations(sequences: Sequences, times: Floats) -> Mask:
     -------
     bool[n]
         Evaluations of sharded models gather parameters, and those of a pipeline send activations, as steps do; but gradients
-        are reduced in steps only. Classes whose volume varies, such as one size of many of the experts' messages, do not count,
-        nor do segments that hold others instead: those before a restart, after which connections are new.
+        are reduced in steps only. Where messages of both are one class, a large part of the connections is silent: rings that
+        gather turn one way, and those that reduce the other. Classes whose volume varies, such as one size of many of the
+        experts' messages, do not count, nor do segments that hold others instead: those before a restart, after which
+        connections are new.
     """
-    n, kinds = len(times) - 1, int(sequences.kind.max(initial=-1)) + 1
     heavy = np.flatnonzero(~sequences.small[sequences.of])
-    segment = np.clip(np.searchsorted(times, sequences.end[heavy]) - 1, 0, n - 1)
-    cell = sequences.kind[sequences.of[heavy]] * n + segment
-    moved = np.bincount(cell, sequences.octets[heavy], kinds * n).reshape(kinds, n)
+    segment = np.clip(np.searchsorted(times, sequences.end[heavy]) - 1, 0, len(times) - 2)
+    of, octets = sequences.of[heavy], sequences.octets[heavy]
+    number, picked = np.full(len(sequences), -1), chosen(sequences)
+    number[picked] = np.arange(len(picked))
+    some = np.flatnonzero(number[of] >= 0)
+    classes, others = _lacking(sequences.kind[of], segment, octets, len(times) - 1)
+    parts, new = _lacking(number[of[some]], segment[some], octets[some], len(times) - 1)
+    return np.asarray(((classes == 0) | others) & ((parts < c.STRETCH) | new))
+
+
+def _lacking(of: Ints, segment: Ints, octets: Floats, n: int) -> tuple[Floats, Mask]:
+    """Return how much of what most segments hold in equal volume each of `n` segments lacks: the share of those octets.
+
+    Also whether it holds others instead. `of`: what each record belongs to, `segment`: where it is, `octets`: its own.
+    """
+    kinds = int(of.max(initial=-1)) + 1
+    moved = np.bincount(of * n + segment, octets, kinds * n).reshape(kinds, n)
     usual = np.median(moved, axis=1, keepdims=True)
     alike = np.abs(moved - usual) <= c.STRETCH * usual
     often = (usual[:, 0] > 0) & (alike.mean(axis=1) >= 1 - c.SOME_STEPS)
-    others = moved[~often].sum(axis=0) > c.ACTIVE * moved.sum(axis=0)
-    return np.asarray((moved[often] >= c.ACTIVE * usual[often]).all(axis=0) | others)
+    lacks = np.where(moved[often] < c.ACTIVE * usual[often], usual[often], 0.0).sum(axis=0) / max(usual[often].sum(), 1.0)
+    return lacks, np.asarray(moved[~often].sum(axis=0) > c.ACTIVE * moved.sum(axis=0))
 
 
 def step_of_passes(clock: Clock, most: float) -> float | None:

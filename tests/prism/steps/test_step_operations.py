@@ -52,23 +52,26 @@ def test_equal_layers_all_the_time_show_no_end():
     assert not after_layers([moved(range(0, 64, 8)), moved(range(4, 64, 8))]).any()
 
 
-def sharded(steps, evaluated, vary=0.0, before=0):
-    """Four ranks that gather in each step and reduce in all but those that are `evaluated`, and twice as much in those `before`
-    a step. Also the bounds of the segments, ns."""
+def sharded(steps, evaluated, vary=0.0, before=0, reduced=REDUCED):
+    """Four ranks that gather in each step, in a ring that turns one way, and reduce the other way in all but those that are
+    `evaluated`, and twice as much in those `before` a step. Also the bounds of the segments, ns.
+    """
     wire, chance = Wire([f"a{i}" for i in range(4)]), np.random.default_rng(1)
     for step in range(steps):
         wire.ring([0, 1, 2, 3], step * PERIOD, GATHERED, long=2.0)
         if step not in evaluated:
-            octets = REDUCED * np.exp(vary * chance.standard_normal()) * (1 + (step < before))
-            wire.ring([0, 1, 2, 3], step * PERIOD + 50, int(octets), long=2.0)
+            octets = reduced * np.exp(vary * chance.standard_normal()) * (1 + (step < before))
+            wire.ring([3, 2, 1, 0], step * PERIOD + 50, int(octets), long=2.0)
     flows = wire.flows()
     found = sequences_of(flows, np.arange(len(flows)))
     return found, (np.arange(steps + 1) * PERIOD - 1) * MS - (found.origin - int(flows.start_ns.min()))
 
 
+@pytest.mark.parametrize("reduced", [REDUCED, GATHERED])
 @pytest.mark.parametrize("evaluated", [(), (4, 5), (3, 7, 8)])
-def test_segments_without_a_reduction_are_no_steps(evaluated):
-    assert np.flatnonzero(~has_all_operations(*sharded(12, evaluated))).tolist() == list(evaluated)
+def test_segments_without_a_reduction_are_no_steps(evaluated, reduced):
+    """Messages of both are one class if they have one size."""
+    assert np.flatnonzero(~has_all_operations(*sharded(12, evaluated, reduced=reduced))).tolist() == list(evaluated)
 
 
 def test_what_half_of_the_segments_lack_is_no_part_of_a_step():
