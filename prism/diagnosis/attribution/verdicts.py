@@ -66,6 +66,7 @@ def _finding(view: View, one: Verdict, seen: Completeness) -> Finding:
     weak = one.slowdown < 1 + c.WORTH and ((one.always and not halved) or one.rate_fit < c.ALWAYS)
     broken = halved and one.rate_fit >= c.ALWAYS
     weak |= one.slowdown < 1 + 2 * c.WORTH and sure < 1 - c.DOUBT and not broken  # what costs little must be sure
+    weak |= one.stall and one.lost < c.LONGER * view.period  # one long piece of work
     if work and not one.stall:  # who does not work longer than usual is not slow
         weak |= numbers["work_ms"] < (1 + c.WORTH) * numbers["usual_work_ms"]
     return slowdown_finding(

@@ -139,3 +139,13 @@ def test_a_slow_rank_of_a_quiet_host_names_the_host(silent, named):
     view = replace(view, job=replace(view.job, silent=tuple(map(address, silent))))
     (one,) = findings(Case(view), completeness(view))
     assert (one.kind, one.subject, one.ids) == ("slow_rank", *named)
+
+
+@pytest.mark.parametrize(("ms", "severity"), [(600.0, Severity.CRITICAL), (130.0, Severity.INFO)])
+def test_a_rank_that_keeps_the_others_waiting_for_less_than_half_a_step_may_have_worked(ms, severity):
+    pause = lambda step, rank: ms if (step, rank) == (7, 3) else 0.0  # noqa: E731
+    view = seen(training(dp=4, pp=2, pause=pause).flows(placed(8)), placed(8))
+    assert view.period == pytest.approx(366e6, rel=0.1)
+    (one,) = findings(Case(view), completeness(view))
+    assert (one.kind, one.severity) == ("hang", severity)
+    assert address(3) in one.ids
