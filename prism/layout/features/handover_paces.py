@@ -71,6 +71,18 @@ def forward(family: Family, steps: Steps) -> NDArray[np.int64]:
     return np.array(out, np.int64).reshape(-1, 2).T
 
 
+def stages(pairs: NDArray[np.int64], members: int) -> NDArray[np.int64]:
+    """Return how many members precede each one in the pipelines where `pairs` hand over (`forward`); int64[members]."""
+    out, (src, dst) = np.zeros(members, np.int64), pairs
+    for _ in range(members):
+        after = out.copy()
+        np.maximum.at(after, dst, out[src] + 1)
+        if np.array_equal(after, out) or after.max() >= members:  # a ring has no first stage
+            break
+        out = after
+    return out
+
+
 def _apart(seen: Lockstep) -> Floats:
     """Distance in time of each pair: the sum of the logarithms of its offset and its jitter, decades."""
     return np.asarray(np.log10(np.maximum(seen.offset, c.FINEST)) + np.log10(np.maximum(seen.jitter, c.FINEST)))

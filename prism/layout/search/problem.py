@@ -23,7 +23,7 @@ from prism.evidence.streams import Streams, streams_of
 from prism.layout import constants as c
 from prism.layout.constants import KINDS, Kind
 from prism.layout.features.foretold_edges import Exchanged
-from prism.layout.features.handover_paces import forward, other_data, twins_closer
+from prism.layout.features.handover_paces import forward, other_data, stages, twins_closer
 from prism.layout.features.likelihood import fit
 from prism.layout.features.message_times import at_once, turns
 from prism.layout.features.size_ratios import are_rounds
@@ -94,13 +94,17 @@ class Problem:
 
         `pipelines`: the number of each member's.
         """
-        for family in found:
-            if family not in self._forward:
-                self._forward[family] = forward(family, self.steps)
-        src, dst = np.concatenate([self._forward[family] for family in found], axis=1)
+        src, dst = self._hands_over(found)
         ends = np.concatenate([src, dst])
         at = np.unique(pipelines[ends] * len(pipelines) + np.array(self.hosts)[ends], return_inverse=True)[1]
         return bool(np.abs(np.bincount(at, np.repeat([1, -1], len(src)))).max(initial=0) > 1)
+
+    def _hands_over(self, found: Sequence[Family]) -> NDArray[np.int64]:
+        """Pairs of members of some families that clearly hand over, int64[2, pairs]: from the first to the second."""
+        for family in found:
+            if family not in self._forward:
+                self._forward[family] = forward(family, self.steps)
+        return np.concatenate([self._forward[family] for family in found], axis=1)
 
     def likeliest(self, family: Family) -> Kind:
         """Return the kind that fits a family best."""
@@ -162,6 +166,9 @@ class Problem:
         )
         inside, beyond = (self.compared(handed, own) for own in (self.hosts, tuple(replicas.tolist())))
         apart = np.all([part[beyond.first] != part[beyond.second] for part in (pipeline, np.array(self.hosts))], axis=0)
+        if reduce == "tied":  # it joins the first stage with the last
+            stage = stages(self._hands_over(handed), len(self.members))
+            apart &= stage[beyond.first] == stage[beyond.second]
         chains = (family for family in found if family in handed or family[0].form == "two path")
         sizes = {member: own for family in chains for member, own in family.varying.items()}
         return twins_closer(inside, beyond.of(apart), at) | other_data(sizes, self.hosts, at)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from prism.evidence.host_lockstep import Lockstep
-from prism.layout.features.handover_paces import forward, other_data, twins_closer
+from prism.layout.features.handover_paces import forward, other_data, stages, twins_closer
 from tests.prism.evidence.made import evidence, pipelined
 
 
@@ -55,3 +55,8 @@ def test_activations_go_from_the_first_stage_to_the_last():
     _, steps, _, found = evidence(pipelined(stages=3, replicas=2))
     pipeline = next(family for family in found if family[0].form == "two path")
     assert sorted(zip(*forward(pipeline, steps).tolist(), strict=True)) == [(0, 1), (1, 2), (3, 4), (4, 5)]
+
+
+def test_stages_are_counted_from_the_first_and_a_ring_has_none():
+    assert stages(np.array([[0, 1, 3, 4], [1, 2, 4, 5]]), 7).tolist() == [0, 1, 2, 0, 1, 2, 0]
+    assert max(stages(np.array([[0, 1, 2], [1, 2, 0]]), 3)) < 3

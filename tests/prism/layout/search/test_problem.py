@@ -1,8 +1,11 @@
 import json
 
+import numpy as np
+
 from prism.layout import constants
 from prism.layout.search.problem import problem_of
 from prism.topology import parse
+from tests.prism.evidence.made import Wire, addresses
 from tests.prism.layout.made import data_parallel, topology
 
 
@@ -53,3 +56,21 @@ def test_little_traffic_counts_if_it_moves_throughout_the_step():
                 wire.send(b, a, step * 200 + 10 * layer, 2_000)
     found = problem_of(wire.flows(), wire.endpoints, topology(wire.endpoints, 1))
     assert [one.octets < constants.WEIGHTY * found.octets for one in found.families] == [False, True]
+
+
+def test_ranks_of_several_stages_are_no_replicas_though_they_exchange_little():
+    """Each host is a stage of four pipelines. Ranks of the first and the last, of two pipelines, exchange 0.2 MB per step."""
+    wire = Wire(addresses(4, 4))
+    for step in range(8):
+        for r in range(4):
+            drift = step * 500 + float(wire.rng.normal(0, 1.0))
+            for m in range(4):
+                for s in range(3):
+                    wire.send(4 * s + r, 4 * s + 4 + r, drift + 20 * m + 15 * s, 2_000_000)
+                    wire.send(4 * s + 4 + r, 4 * s + r, drift + 160 + 20 * m + 15 * (4 - s), 2_000_000)
+            for a, b in ((r, 15 - r), (15 - r, r)):
+                wire.send(a, b, step * 500 + 350, 200_000)
+    found = problem_of(wire.flows(), wire.endpoints, topology(wire.endpoints, 4))
+    assert sorted(len(family[0].members) for family in found.families) == [2, 4]
+    twins = np.array([[i // 4, i % 4, 0, 0] for i in range(16)])
+    assert found.twins_closer(found.families, twins) == {}
