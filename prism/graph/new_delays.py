@@ -99,7 +99,8 @@ class Delays:
     def released(self) -> Ints:
         """Transfers of collectives that began at one instant with others, as late, which inherited more of it.
 
-        All waited for one event that those delayed: a barrier, or a scalar that all ranks reduce.
+        All waited for one event that those delayed: a barrier, or a scalar that all ranks reduce. Half of many ranks do not
+        begin at one instant by chance: how late they are varies with what is usual of each.
         """
         soon, circle = self.events.dependencies.soon[0], self.events.dependencies.circle[self.transfers.lane].astype(np.int64)
         rows = np.flatnonzero((circle >= 0) & (self.late[0] > soon))
@@ -107,7 +108,11 @@ class Delays:
         part = np.cumsum(np.diff(self.at[0, rows], prepend=self.at[0, rows[:1]]) > soon)  # those that begin at once
         order, _ = counted(part, int(part.max(initial=-1)) + 1, np.argsort(late[rows], kind="stable"))
         rows, part = rows[order], part[order]  # and of these, those that are as late
-        part = np.cumsum((np.diff(part, prepend=part[:1]) > 0) | (np.diff(late[rows], prepend=late[rows[:1]]) > soon))
+        src = self.transfers.lanes[self.transfers.lane, 0]
+        ranks = np.bincount(part[numbered(part, src[rows])[1]])
+        unlike = np.diff(late[rows], prepend=late[rows[:1]]) > soon
+        unlike &= ranks[part] < max(len(np.unique(src)) / 2, c.MANY)
+        part = np.cumsum((np.diff(part, prepend=part[:1]) > 0) | unlike)
         of, whole = numbered(part, circle[rows])
         most = np.zeros(len(whole))
         np.maximum.at(most, of, np.nan_to_num(self.new[0, rows]))

@@ -98,6 +98,22 @@ def test_collectives_that_a_barrier_released_inherited_their_delay_from_the_othe
     )
 
 
+@pytest.mark.parametrize(("ranks", "released"), [(10, True), (5, False)])
+def test_most_of_many_ranks_that_begin_at_one_instant_were_released_though_they_are_unlike_late(ranks, released):
+    """Some of two collectives, each a different time after its usual begin; those of the first were late before."""
+    _, delays = delays_of("nothing")
+    t = delays.transfers
+    first = [np.flatnonzero((t.step == 5) & (t.src == rank))[0] for rank in range(ranks)]
+    circle = np.full(len(t.lanes), -1, np.int32)
+    circle[t.lane[first]] = np.arange(ranks) % 2
+    late, new, at = np.zeros_like(delays.late), np.zeros_like(delays.new), delays.at.copy()
+    late[0, first] = 9e6 + 100e3 * np.arange(ranks)
+    new[0, first], at[0, first] = np.where(np.arange(ranks) % 2, late[0, first], 1e6), at[0, first[0]]
+    dependencies = delays.events.dependencies._replace(circle=circle)
+    stood = with_new(replace(delays, late=late, events=with_parts(delays.events, at=at, dependencies=dependencies)), new)
+    assert sorted(stood.released.tolist()) == sorted(first[1::2] if released else [])
+
+
 def test_what_lasts_waits_for_the_member_that_begins_latest_meanwhile():
     """Against plain Python: of the same collective, the begin within with the longest new delay."""
     _, delays = delays_of("slow rank")
