@@ -51,7 +51,7 @@ def crash(view: View, *, patience: float = 1.0) -> list[Finding]:
         survived = _survived(left, period)
         if back or survived or _interrupted(view, left, moved, before):
             # a step that ends leaves all ranks alike, and nobody sends after it
-            alone = _alone(left)
+            alone = _alone(left, period)
             shown = moved[_sends(view)]
             cut = bool(np.ptp(shown) > (c.SLACK if alone else g.NEAR) or _several(moved - before))
             sure = back or survived or cut or (alone and not _rests(view, near(calm, step), shown))
@@ -76,7 +76,7 @@ def _interrupted(view: View, left: Left, moved: Floats, before: Floats) -> bool:
         return True
     whole = view.volumes.sum(axis=0)[1:-1]
     steady = whole.max(initial=0.0) <= (1 + c.RARE) * np.median(whole)
-    return bool(2 * np.count_nonzero(begun) > len(begun) and _alone(left) and steady)
+    return bool(2 * np.count_nonzero(begun) > len(begun) and _alone(left, view.period) and steady)
 
 
 def _whole_steps(view: View) -> bool:
@@ -121,10 +121,13 @@ def _left(view: View, closing: Ints) -> Left:
     return Left(who, int(times[0]), others, peers <= set(dst[own].tolist()) and not later.any())
 
 
-def _alone(left: Left) -> bool:
-    """Whether one rank left first and all others only followed: `AHEAD_OF_OTHERS` times their mean distance later."""
+def _alone(left: Left, period: float) -> bool:
+    """Whether one rank left first and all others only followed: `AHEAD_OF_OTHERS` times their mean distance later, and not
+    simultaneously.
+    """
     others = sorted(left.others.values())
-    return not others or others[0] - left.at > c.AHEAD_OF_OTHERS * (others[-1] - others[0]) / max(len(others) - 1, 1)
+    apart = c.AHEAD_OF_OTHERS * (others[-1] - others[0]) / max(len(others) - 1, 1) if others else 0.0
+    return not others or others[0] - left.at > max(apart, g.SOON * period)
 
 
 def _several(moved: Floats) -> bool:
@@ -136,7 +139,7 @@ def _survived(left: Left, period: float) -> bool:
     """Whether one rank left for good, and all others waited for a step or longer before they closed together: none of them had
     come to its end.
     """
-    return left.gone and _alone(left) and min(left.others.values(), default=left.at) - left.at >= period
+    return left.gone and _alone(left, period) and min(left.others.values(), default=left.at) - left.at >= period
 
 
 def _rests(view: View, like: Ints, moved: Floats) -> bool:

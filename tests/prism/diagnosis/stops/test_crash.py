@@ -70,6 +70,13 @@ def test_between_two_collectives_it_counts_whether_one_closed_alone(lead_ms, cla
     assert (one.severity is Severity.CRITICAL) == claimed
 
 
+def test_who_closed_first_but_simultaneously_with_all_others_left_not_alone():
+    wire = closed(training(dp=8, wire=Wire(tcp=True), rounds=7), range(8), first=2, lead_ms=0.05)
+    (one,) = crash(seen(wire.flows(), placed(8)))
+    assert one.severity is Severity.INFO
+    assert one.evidence["closed_ms"][address(3)] < 0.001 * seen(wire.flows(), placed(8)).period / MS
+
+
 @pytest.mark.parametrize("senders", [range(8), range(0, 8, 2)])
 @pytest.mark.parametrize("work_ms", [10, 100])
 def test_a_job_may_end_where_its_steps_rest(work_ms, senders):
