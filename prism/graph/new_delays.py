@@ -108,7 +108,7 @@ class Delays:
         part = np.cumsum(np.diff(self.at[0, rows], prepend=self.at[0, rows[:1]]) > soon)  # those that begin at once
         order, _ = counted(part, int(part.max(initial=-1)) + 1, np.argsort(late[rows], kind="stable"))
         rows, part = rows[order], part[order]  # and of these, those that are as late
-        src = self.transfers.lanes[self.transfers.lane, 0]
+        src = self.transfers.lanes[self.transfers.lane, 0].astype(np.int64)
         ranks = np.bincount(part[numbered(part, src[rows])[1]])
         unlike = np.diff(late[rows], prepend=late[rows[:1]]) > soon
         unlike &= ranks[part] < max(len(np.unique(src)) / 2, c.MANY)
